@@ -220,11 +220,9 @@ def steps_for_values(s: Sketch) -> None:
         ends.append([p.step("¼ of each", role="weight"), p.named(mean, f"mean of the {name}")])
         p.link(*p.of([row[-1], *ends[-1]], []))
     p.named(ends[1][1], "", "= (last − first) ÷ 4", at="below")
-    rows = [values, [None, *minus], moves]
     if s.narrow:
-        p.done(p.grid(*rows, gap=(12, 22), turn=False), p.row(*(mean for _, mean in ends), gap=60))
+        table = p.grid(values, [None, *minus], moves, gap=(12, 22), turn=False)
+        p.done(table, p.row(*(mean for _, mean in ends), gap=60))
     else:
-        rows = [
-            [*row, *end] for row, end in zip(rows, (ends[0], [None, None], ends[1]), strict=True)
-        ]
+        rows = [*values, *ends[0]], [None, *minus, None, None], [*moves, *ends[1]]
         p.done(p.grid(*rows, gap=(28, 22), turn=False))

@@ -87,22 +87,19 @@ def norms_by_hand(s: Sketch) -> None:
     x = p.cells(TOKEN, "state", name="token *x*", shape="")
     minus = p.named(p.step(f"− mean {MEAN:.0f}"), "LayerNorm")
     part = p.cells(CENTRED, "state")
-    rows: list[list[Part | None]] = []
+    roots, outs = [], []
     for name, squares, mean, result in (
         ("variance", CENTRED.square(), VARIANCE, NORMED),
         ("mean square", TOKEN.square(), SQUARES, SCALED),
     ):
         said = " + ".join(f"{n:.0f}" for n in squares)
-        root = p.step(f"÷ √{mean:.0f} = {mean.sqrt():.0f}")
-        out = p.cells(result, "state", thick=True)
-        p.named(out, name, f"({said}) ÷ {TOKEN.numel()} = {mean:.0f}", at="below")
-        p.link(root, out)
-        rows.append([None, None, root, out])
-    rows[0][:2] = minus, part
-    (_, _, root, _), (_, _, other, _) = rows
-    assert root and other
-    p.link(x, minus, part, root)
-    p.link(x, p.named(other, "RMSNorm"), at=0.1)
+        roots.append(p.step(f"÷ √{mean:.0f} = {mean.sqrt():.0f}"))
+        outs.append(p.cells(result, "state", thick=True))
+        p.named(outs[-1], name, f"({said}) ÷ {TOKEN.numel()} = {mean:.0f}", at="below")
+        p.link(roots[-1], outs[-1])
+    p.link(x, minus, part, roots[0])
+    p.link(x, p.named(roots[1], "RMSNorm"), at=0.1)
+    rows = [minus, part, roots[0], outs[0]], [None, None, roots[1], outs[1]]
     p.done(x, p.grid(*rows, gap=(p.of(26, 22), 26)))
 
 

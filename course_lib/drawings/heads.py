@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from course_lib.attention import scaled_dot_product_attention, split_heads
-from course_lib.drawings import Page, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said, whole
 
 # Two words that each hold one thing, and a word between that wants both.
@@ -95,7 +95,8 @@ def heads_cut_and_joined(s: Sketch) -> None:
     """Two words, width 4, two heads of width 2, with every number."""
     p = Page(s)
     names = {"query": ("queries *Q*", Q), "key": ("keys *K*", K), "value": ("values *V*", V)}
-    fork, given = p.point(), []
+    fork = p.point()
+    given: list[Part] = []
     for role, (name, numbers) in names.items():
         words = () if given else WORDS
         given.append(p.cells(numbers, role, w=p.of(26, 18), cut=2, words=words, name=name))

@@ -91,8 +91,8 @@ def translate_good_evening(s: Sketch) -> None:
     if s.narrow:
         p.link(context, entry, bend="yy", at=0.3, tip=False)
     gap = (p.of(24, 36), 20)
-    rows = [[start, *row] for start, row in zip((first, None, None), rows, strict=True)]
-    reading = p.grid(*rows, gap=gap, axle=0, turn=False)
+    begun = [[start, *row] for start, row in zip((first, None, None), rows, strict=True)]
+    reading = p.grid(*begun, gap=gap, axle=0, turn=False)
     whole = p.grid(written, linear, *more, gap=gap, axle=2, turn=False)
     legend = p.row(p.place(36), p.texts("a written word goes in next", at="start"))
     whole = p.row(entry, whole, gap=p.of(0, 30), axle=1)
@@ -104,8 +104,8 @@ def translate_good_evening(s: Sketch) -> None:
         p.done(p.row(left, context, right, gap=24, axle=0))
     sample = legend.each[0].box
     s.arrow((sample.x, sample.cy), (sample.right, sample.cy), dashed=True)
-    for (out, then), cell in zip(pairwise(zip(written, given, strict=True)), writers, strict=False):
-        start, end = out[0].box, then[1].box
+    for out, then, cell in zip(written, given[1:], writers, strict=False):
+        start, end = out.box, then.box
         between = (start.cx + end.cx) / 2 + 5
         s.arrow(
             (start.right, start.cy),
