@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from course_lib.drawings import Box, Page, Part, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import painted, pixels, said
 from course_lib.positions import (
     axial_angles,
@@ -62,10 +62,6 @@ SEQUENCE = ("in", "this", "photo", None, None, None, None, "a", "ship")
 AXES = ("time", "row", "column")
 
 
-def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
-    return s.pixels(x, y, pixels(PATCHES[n]), dot)
-
-
 @drawing(
     f"""A picture of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
     the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
@@ -75,22 +71,19 @@ def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
 )
 def grid_in_a_line(s: Sketch) -> None:
     """A picture of twelve patches, and the sequence that a Transformer gets."""
-    dot, gap = (6.0, 4.0) if s.narrow else (8.0, 4.0)
-    wide = SIDE * dot + gap
-    x, y = (120.0, 26.0) if s.narrow else (4.0, 34.0)
-    for n in range(ROWS * COLUMNS):
-        _patch(s, n, x + n % COLUMNS * wide, y + n // COLUMNS * wide, dot)
-    grid = Box(x, y, COLUMNS * wide - gap, ROWS * wide - gap)
-    s.name(grid, "picture")
-    left, top = (4.0, grid.bottom + 92) if s.narrow else (grid.right + 64, grid.cy - wide / 2)
-    tiles = [_patch(s, n, left + n * wide, top, dot) for n in range(ROWS * COLUMNS)]
+    p = Page(s)
+    picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
+    rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
+    grid = p.named(p.grid(*rows, gap=(4, 4), turn=False), "picture")
+    for n, part in enumerate(line):
+        p.named(part, f"{n}" * (n in TOWER), f"{n}" * (n not in TOWER), at="below")
+    p.done(grid, p.row(*line, gap=4), gap=p.of(56, 92))
+    tiles = [part.box for part in line]
+    top, at = tiles[0].y, grid.box
     if s.narrow:
-        s.arrow((grid.cx, grid.bottom + 8), (grid.cx, grid.bottom + 32), label="row after row")
+        s.arrow((at.cx, at.bottom + 8), (at.cx, at.bottom + 32), label="row after row")
     else:
-        s.arrow((grid.right + 8, grid.cy), (left - 10, grid.cy))
-    for n, tile in enumerate(tiles):
-        mine = n in TOWER
-        s.text(tile.cx, tile.bottom + 12, str(n), kind="strong" if mine else "small quiet")
+        s.arrow((at.right + 8, at.cy), (tiles[0].x - 10, at.cy))
     for a, b in pairwise(TOWER):
         height = top - 16
         s.arrow(
@@ -101,7 +94,7 @@ def grid_in_a_line(s: Sketch) -> None:
         )
         s.text((tiles[a].cx + tiles[b].cx) / 2, height - 10, f"{b - a} places", kind="small")
     end, start = tiles[COLUMNS - 1], tiles[COLUMNS]
-    low = top + SIDE * dot + 40
+    low = end.bottom + 40
     s.arrow((end.cx, low - 16), (end.cx, low), (start.cx, low), (start.cx, low - 18))
     s.text((end.cx + start.cx) / 2, low + 11, "left and right edge: 1 place", kind="small")
 
