@@ -44,7 +44,7 @@ def cheap_patterns(s: Sketch) -> None:
     panels = []
     for name, (mask, rule) in PATTERNS.items():
         box = laid(p, mask, range(6), range(6), role="weight", w=26, h=24)
-        both = p.column(box, p.text(rule, kind="small quiet"), gap=8)
+        both = p.column(box, p.texts(rule), gap=8)
         panels.append((f"{name}: {mask.sum()} of {mask.numel()}", both))
     p.done(p.panels(*panels))
 

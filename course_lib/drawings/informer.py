@@ -224,7 +224,7 @@ def what_is_a_token(s: Sketch) -> None:
     for name, token, count, _, _ in ways:
         table = p.cells([[None] * 8] * 4, "state", w=18, h=20)
         p.named(table, "", "hours")
-        told = p.column(p.text(token, role="query"), p.text(count, kind="small quiet"), gap=0)
+        told = p.column(p.text(token, role="query"), p.texts(count), gap=0)
         tables.append(table)
         panels.append((name, p.column(table, told)))
     p.done(p.panels(*panels))

@@ -132,7 +132,7 @@ def way_of_an_exercise(s: Sketch) -> None:
     """Write, check, read, mend."""
     p = Page(s)
     verdicts = ("pass", "pass", "FAIL")
-    given, mine = p.text("random inputs", kind="small quiet"), p.layer("your", "function")
+    given, mine = p.texts("random inputs"), p.layer("your", "function")
     ask, hint = p.step("check"), p.layer("hint")
     table = p.cells(
         [[verdict] for verdict in verdicts],

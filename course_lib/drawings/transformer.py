@@ -104,27 +104,24 @@ def teacher_or_own_words(s: Sketch) -> None:
             for i, word in enumerate(words)
         ]
 
-    def label(said: str) -> Part:
-        return p.text(said, kind="small quiet")
-
     for way, given in (("training", GIVEN), ("writing", ("<bos>", *SAYS[:3]))):
         true = way == "training"
         reads, says = line(given, "key", -1 if true else 2), line(SAYS, "key")
         steps = [p.place(48, 30) if true else p.layer("dec.") for _ in SAYS]
         for before, step, after in zip(reads, steps, says, strict=True):
             p.link(before, step, after)
-        rows = [(label("says"), *says), (None, *steps), (label("given"), *reads)]
+        rows = [(p.texts("says"), *says), (None, *steps), (p.texts("given"), *reads)]
         if true:
             p.over(steps, "decoder")
             signs = ["=" if one == two else "≠" for one, two in zip(SAYS, ASKED, strict=True)]
-            rows = [(label("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
+            rows = [(p.texts("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
             notes = "the loss compares, place by place", "the true words, whatever it says"
         else:
             for own, then in pairwise(zip(says, reads, strict=True)):
                 p.link(own[0], then[1], bend="xx", dashed=True)
             notes = "no true word is there: nothing corrects it", "its own words, right or wrong"
         table = p.grid(*rows, gap=(12, 16), turn=False)
-        panels.append((way, p.column(label(notes[0]), table, label(notes[1]))))
+        panels.append((way, p.column(p.texts(notes[0]), table, p.texts(notes[1]))))
     whole = p.panels(*panels)
     p.done(whole)
     told = "one step, all places", "one step for each word"

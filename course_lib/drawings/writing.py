@@ -199,6 +199,6 @@ def shared_keys(s: Sketch) -> None:
             for ask in asks:
                 p.link(ask, kept, bend="yy")
             made.append(p.column(p.row(*asks, gap=12), kept, gap=32))
-        note = p.text(f"kept per token: {_kept(groups)} vectors", kind="small quiet")
+        note = p.texts(f"kept per token: {_kept(groups)} vectors")
         panels.append((name, p.column(p.row(*made, gap=12), note)))
     p.done(p.panels(*panels))
