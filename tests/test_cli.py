@@ -226,7 +226,8 @@ def class_of_three(tmp_path):
     """A course folder; the last student's notebook takes longer than any test waits."""
     from course_lib.grading import authoring, sample
 
-    sample.make(tmp_path, ROOT, "03_attention", lambda s: s in ("ada-full", "cleo-stub"))
+    assignment = authoring.named(ROOT, "03_attention")
+    sample.make(tmp_path, assignment, lambda s: s in ("ada-full", "cleo-stub"))
     released = nbformat.read(ROOT / "exercises/03_attention/03_attention.ipynb", as_version=4)
     last = tmp_path / "submitted/zoe/03_attention/03_attention.ipynb"
     last.parent.mkdir(parents=True)

@@ -45,7 +45,7 @@ def register(add: Add) -> None:
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print what the machine offers and what became of each probe."""
-    from course_lib.grading.judging import doctor, sandbox_package
+    from course_lib.grading.judging import doctor
     from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
@@ -55,7 +55,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with ForkServer(sandbox_package.build(Path(folder))) as forkserver:
+            with ForkServer(Path(folder)) as forkserver:
                 probes = doctor.examine(forkserver, places)
                 facts["a user for every worker"] = forkserver.own_users
                 facts["caps on all processes of a worker together"] = bool(forkserver.group)

@@ -17,7 +17,7 @@ import importlib
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,8 +76,7 @@ class Assignment:
     solution: NotebookNode
     release: NotebookNode
     exercises: tuple[Exercise, ...]  # graded by a check
-    # texts that are released beside the notebook, by path
-    beside: dict[str, str] = field(default_factory=dict)
+    rule: str = "tutor"  # what coding assistants may do
 
     @property
     def points(self) -> float:
@@ -86,7 +85,10 @@ class Assignment:
 
     def files(self) -> dict[str, str]:
         """What students get of it, by its path in the folder of the assignment."""
-        return {f"{self.name}.ipynb": text(self.release), **self.beside}
+        title = next((c.source for c in self.release.cells if c.cell_type == "markdown"), self.name)
+        title = title.partition("\n")[0].strip("# ")
+        beside = assistants.files(self.rule, title, self.exercises)
+        return {f"{self.name}.ipynb": text(self.release), **beside}
 
     @property
     def automatic(self) -> float:
@@ -122,10 +124,7 @@ def load(source: Path, root: Path) -> Assignment:
     solution = _finish(notebook, name)
     release = _release(solution, root)
     _signatures_survive(solution, release, exercises, name)
-    title = next((c.source for c in release.cells if c.cell_type == "markdown"), name)
-    title = title.partition("\n")[0].strip("# ")
-    beside = assistants.files(rule, title, exercises)
-    return Assignment(name, solution, release, exercises, beside)
+    return Assignment(name, solution, release, exercises, rule)
 
 
 def _read(source: Path) -> NotebookNode:

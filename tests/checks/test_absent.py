@@ -13,7 +13,6 @@ from course_lib.checks.absent import ABSENT, PACKAGES, RULE, AbsentModule, hidde
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
 from course_lib.checks.report import grade
-from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 
@@ -58,7 +57,7 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
     with (
-        ForkServer(sandbox_package.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        ForkServer(tmp_path_factory.mktemp("kits")) as forkserver,
         Worker(forkserver) as worker,
     ):
         yield worker

@@ -22,7 +22,6 @@ from course_lib.checks.probe import OutOfTime, Starved, TooMuchMemory, Unanswere
 from course_lib.checks.protocol import Fixture
 from course_lib.checks.report import UNTRIED, grade, grade_source
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 
@@ -101,7 +100,7 @@ def cheap(trial):
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
     with (
-        ForkServer(sandbox_package.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        ForkServer(tmp_path_factory.mktemp("kits")) as forkserver,
         Worker(forkserver) as worker,
     ):
         yield worker

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from course_lib.checks.exercise import PRELUDE, Exercise, given_source
 from course_lib.checks.report import Report, grade, grade_source
-from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.handout.recording import reference_source
@@ -24,8 +23,7 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
     graded in this process.
     """
     limits = Limits(cpu=LONG)
-    package = sandbox_package.build(folder)
-    with ForkServer(package) as forkserver, Worker(forkserver, limits) as worker:
+    with ForkServer(folder) as forkserver, Worker(forkserver, limits) as worker:
 
         def grader(exercise: Exercise, source: str, seed: str) -> Report:
             if source == reference_source(exercise):

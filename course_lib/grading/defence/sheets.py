@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-import torch
-
 from course_lib.checks import seeds
 from course_lib.errors import Refused
 from course_lib.files import recover, replaced, write_whole
@@ -26,8 +24,13 @@ from course_lib.grading.defence.bench import benches
 from course_lib.grading.defence.inputs import inputs, outcomes
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.feedback import inert_page
-from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
-from course_lib.grading.judging.pool import JudgeDied
+from course_lib.grading.judging.forkserver import (
+    ForkServer,
+    ForkServerLost,
+    JudgeDied,
+    WorkerFailed,
+)
+from course_lib.grading.judging.pool import of_course
 from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
 from course_lib.grading.records.folder import known_seeds, lock
@@ -154,8 +157,6 @@ class Defence:
 
     def make(self, jobs: int, say: Callable[[], None] = lambda: None) -> dict[str, Sheet]:
         """Draw what is to be made, and write everything; all sheets, those that stood included."""
-        # Judges are forked, and a process in which torch has started threads hangs when forked.
-        torch.set_num_threads(1)
         todo = self.todo()
         with lock(self.course):
             pools = self._draw([self.tasks[name] for name in todo], jobs, say)
@@ -172,25 +173,27 @@ class Defence:
                 self._write(sheets)
         return sheets
 
+    def prepare(self) -> None:
+        """Find out what banked answers return, so that no two judges do."""
+        for exercise in self.assignment.exercises:
+            inputs(exercise.id)
+            for answer in [*exercise.mistakes, *exercise.alternatives]:
+                outcomes(exercise.id, answer)
+
+    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> Sheet:
+        """In a judge's process: all that can be asked about a hand-in."""
+        try:
+            return drawn(task, self.assignment, self.room.seed, forkserver, judge)
+        except (WorkerFailed, ForkServerLost):
+            raise
+        except Exception as error:
+            # One hand-in never stops a class; the next run tries it again.
+            why = f"no questions could be made: {type(error).__name__}: {error}"
+            return Sheet(task.student, "", reason=why)
+
     def _draw(self, tasks: list[Task], jobs: int, say: Callable[[], None]) -> dict[str, Sheet]:
-        def before() -> None:
-            for exercise in self.assignment.exercises:
-                inputs(exercise.id)
-                for answer in [*exercise.mistakes, *exercise.alternatives]:
-                    outcomes(exercise.id, answer)
-
-        def work(task: Task, forkserver: ForkServer, judge: int) -> Sheet:
-            try:
-                return drawn(task, self.assignment, self.room.seed, forkserver, judge)
-            except (WorkerFailed, ForkServerLost):
-                raise
-            except Exception as error:
-                # One hand-in never stops a class; the next run tries it again.
-                why = f"no questions could be made: {type(error).__name__}: {error}"
-                return Sheet(task.student, "", reason=why)
-
         sheets: dict[str, Sheet] = {}
-        with contextlib.closing(self.room.judge_here(tasks, work, jobs, before)) as judging:
+        with contextlib.closing(of_course(self.course, jobs).judge_all(self, tasks)) as judging:
             for task, done in judging:
                 died = isinstance(done, JudgeDied)
                 sheets[task.student] = Sheet(task.student, "", reason=str(done)) if died else done

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course_lib.errors import Refused
-from course_lib.grading.judging import sandbox
+from course_lib.grading.judging import sandbox, sandbox_package
 from course_lib.grading.judging.cgroup import Group
 from course_lib.grading.judging.mounts import mounts
 
@@ -58,15 +58,20 @@ class ForkServerLost(RuntimeError):
     """The warm parent is gone; a new one has to be started."""
 
 
+class JudgeDied(Refused, RuntimeError):
+    """The process that judged a submission was killed, each time it was tried."""
+
+
 class ForkServer:
     """A running warm parent; use it as a context manager.
 
-    Its ``package`` is of :func:`.sandbox_package.build`. Without ``walls``, students' processes can
-    read and write whatever the grader's account can.
+    The sandbox package lies in ``kits``, and is written there if it does not. Without ``walls``,
+    students' processes can read and write whatever the grader's account can.
     """
 
-    def __init__(self, package: Path, *, judges: int = 1, walls: bool = True) -> None:
-        self.package, self.walls = package, walls
+    def __init__(self, kits: Path, *, judges: int = 1, walls: bool = True) -> None:
+        package = sandbox_package.build(kits)
+        self.walls = walls
         self.folder = tempfile.TemporaryDirectory(prefix="course-grader-")
         self.own_users = False
         root = Path(self.folder.name, "root")

@@ -39,6 +39,8 @@ class Records:
         self.course, self.name, self.release, self.db = course, name, release, db
         self.staged, self.place = staging is not None, staging or course
         self.address = gradebook.url(course, db)
+        self._opened = contextlib.ExitStack()
+        self._book: Gradebook | None = None
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -47,14 +49,18 @@ class Records:
             stack.enter_context(lock(self.course))
             if not self.staged:
                 stack.enter_context(database.alone(self.address, self.course))
-            yield
+            try:
+                with self._opened:
+                    yield
+            finally:
+                self._book = None
 
-    @contextlib.contextmanager
-    def open_gradebook(self) -> Iterator[Gradebook]:
-        """The course's gradebook, to which this assignment is known."""
-        gradebook.prepare(self.course, self.name, self.release, self.db)
-        with gradebook.open_gradebook(self.course, self.db) as book:
-            yield book
+    def gradebook(self) -> Gradebook:
+        """The course's gradebook, to which this assignment is known; open while :meth:`alone`."""
+        if self._book is None:
+            opened = gradebook.prepared(self.course, self.name, self.release, self.db)
+            self._book = self._opened.enter_context(opened)
+        return self._book
 
     def path(self, folder: str, student: str) -> Path:
         """Where a student's file in ``autograded`` or in ``feedback`` lies."""
@@ -69,9 +75,7 @@ class Records:
         folders = ["feedback"] if verdict.reason else [*ENDINGS]
         return {f: self.path(f, verdict.student).read_text(encoding="utf-8") for f in folders}
 
-    def write(
-        self, verdict: Verdict, files: Files, came_with: ExchangeFiles, book: Gradebook | None
-    ) -> None:
+    def write(self, verdict: Verdict, files: Files, came_with: ExchangeFiles) -> None:
         """Write down what came of a submission; broken off at any point, it is done again."""
         student, old = verdict.student, self.verdict(verdict.student)
         for folder, text in files.items():
@@ -80,11 +84,11 @@ class Records:
             if old and old.answers:
                 # What people scored is still compared with what they had seen.
                 verdict.answers, verdict.mistakes = old.answers, old.mistakes
-        elif book is not None:
+        elif not self.staged:
             answers = old.answers if old else {}
             changed = [i for i, digest in verdict.answers.items() if answers.get(i) != digest]
             gradebook.write(
-                book, self.name, student, verdict.exercises, changed,
+                self.gradebook(), self.name, student, verdict.exercises, changed,
                 unanswered=verdict.unanswered, submitted=came_with.submitted,
             )  # fmt: skip
         graded, page = (self.path(folder, student).parent for folder in ENDINGS)

@@ -94,15 +94,14 @@ class Regrade:
                 # First, so that a run that is broken off goes on with the new one.
                 course_seeds = {**known_seeds(self.course), self.name: self.staged.seed}
                 write_whole(self.course / SEEDS, json.dumps(course_seeds, indent=1), private=True)
-            with standing.open_gradebook() as book:
-                for verdict in verdicts:
-                    task = self.standing.take_in(verdict.student)
-                    new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
-                    failed = verdict.score is None and old is not None and old.score is not None
-                    if new is None or new.key != task.key or failed:
-                        alone.append(verdict.student)
-                        continue
-                    standing.write(new, staged.files(new), task.came_with, book)
+            for verdict in verdicts:
+                task = self.standing.take_in(verdict.student)
+                new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
+                failed = verdict.score is None and old is not None and old.score is not None
+                if new is None or new.key != task.key or failed:
+                    alone.append(verdict.student)
+                    continue
+                standing.write(new, staged.files(new), task.came_with)
             written = [standing.verdict(verdict.student) for verdict in verdicts]
             self.standing.penalise([verdict for verdict in written if verdict])
             shutil.rmtree(self.folder)

@@ -25,8 +25,8 @@ def test_the_walls_hold(forkserver):
     doctor.refuse_escapes(forkserver)
 
 
-def test_without_walls_the_probes_get_out(kit_folder):
-    with ForkServer(kit_folder, walls=False) as bare:
+def test_without_walls_the_probes_get_out(kits):
+    with ForkServer(kits, walls=False) as bare:
         escaped = {name for name, got_out in doctor.examine(bare).items() if got_out}
         with pytest.raises(WorkerFailed, match="read a file of the grader"):
             doctor.refuse_escapes(bare)
@@ -139,7 +139,7 @@ def test_another_students_work_in_the_exchange_is_out_of_reach(
     assert facts["students"] == {"eve": 0.0 if walls else assignment.automatic}
 
 
-def test_where_namespaces_are_forbidden_nothing_is_graded(kit_folder, tmp_path):
+def test_where_namespaces_are_forbidden_nothing_is_graded():
     """What a container without the right does to it: the first call is refused."""
     script = (
         "import ctypes, runpy, sys\n"

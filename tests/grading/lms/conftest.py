@@ -95,7 +95,8 @@ def prepared(tmp_path_factory, blank_gradebook, assignment):
     """A gradebook that knows the assignment."""
     course = tmp_path_factory.mktemp("prepared")
     shutil.copy(blank_gradebook, course)
-    gradebook.prepare(course, NAME, assignment.release)
+    with gradebook.prepared(course, NAME, assignment.release):
+        pass
     return course / "gradebook.db"
 
 

@@ -57,7 +57,8 @@ def grade(course, assignment, student, text):
 def read_by_nobody(tmp_path_factory, assignment, blank_gradebook):
     course = tmp_path_factory.mktemp("class")
     shutil.copy(blank_gradebook, course)
-    gradebook.prepare(course, NAME, assignment.release)
+    with gradebook.prepared(course, NAME, assignment.release):
+        pass
     for student, text in TEXTS.items():
         grade(course, assignment, student, text)
     with gradebook.open_gradebook(course) as book:
