@@ -135,7 +135,8 @@ def examine(
     from course_lib.checks.absent import hidden
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find
-    from course_lib.checks.report import grade
+    from course_lib.checks.grading import grade
+    from course_lib.checks.recognition import recognise
     from course_lib.checks.settings import Aside
 
     exercise = find(identifier)
@@ -150,6 +151,8 @@ def examine(
                 yield
 
         report = grade(exercise, AnswerProxy.local(names, as_graded), seed, progress=progress)
+        if not report.full:
+            report.mistakes = recognise(exercise, report, seed, progress=progress)
     if given is None and not report.full:
         report.note = (
             f"Same samples again: run `%env {seeds.ENVIRONMENT}={seed}` in a cell, then the check."

@@ -311,7 +311,7 @@ def _python(cell: str) -> str:
 def run_solution(assignment: Assignment) -> None:
     """Execute a solution's cells in this process and expect full points of every check."""
     from course_lib.checks.answer_proxy import AnswerProxy
-    from course_lib.checks.report import grade
+    from course_lib.checks.grading import grade
 
     names: dict[str, Any] = {"__name__": "__solution__"}
     for number, cell in enumerate(assignment.solution.cells, 1):

@@ -18,8 +18,9 @@ import torch
 
 from course_lib.checks.exercise import ANSWERS, BANK, Exercise, find
 from course_lib.checks.exercise import identifiers as every
+from course_lib.checks.grading import grade_source
+from course_lib.checks.recognition import composed
 from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
-from course_lib.checks.report import composed, grade_source
 from course_lib.experiments.source import Symbol, reached
 from course_lib.files import write_whole
 from course_lib.handout.library_apart import answers
@@ -106,7 +107,7 @@ def record(identifier: str, names: Sequence[str]) -> Records:
             for source in (*stubs(exercise).values(), *(a.source for a in exercise.alternatives)):
                 grade_source(exercise, source, seed)
             known = {mistake.name: mistake.source for mistake in exercise.mistakes}
-            for name, source in {**known, **composed(identifier)}.items():
+            for name, source in {**known, **composed(exercise)}.items():
                 outcomes = zip(*grade_source(exercise, source, seed).outcomes(), strict=True)
                 records.mistakes[seed, name] = [
                     (passed, returned_sketch(returned)) for passed, returned in outcomes

@@ -13,7 +13,7 @@ from course_lib.bank.masks import leak_gap_answers as leak_gap
 from course_lib.bank.masks import window_mask_answers as window_mask
 from course_lib.bank.masks.convert_mask import CONVENTIONS
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 
 
 @pytest.mark.parametrize("fill", [-20.0, -100.0])

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from course_lib.checks.exercise import find
-from course_lib.checks.report import ALONE, grade_source
+from course_lib.checks.grading import grade_source
+from course_lib.checks.report import ALONE
 from course_lib.grading.authoring import answers
+from course_tests.checks.recognised import recognised
 
 MODELS = answers(Path(__file__).parents[2])
 SEEDS = [f"{n:032x}" for n in range(20)]
@@ -132,7 +134,7 @@ def judge_queries(q, k, samples):
 @pytest.mark.slow
 def test_a_name_does_not_depend_on_the_seed():
     exercise = find("informer.sparse_attention")
-    reports = [grade_source(exercise, BY_ITS_RANK, seed, named=True) for seed in SEEDS]
+    reports = [recognised(exercise, BY_ITS_RANK, seed) for seed in SEEDS]
     assert {r.named for r in reports} == {"ranked_as_a_whole"}
 
 

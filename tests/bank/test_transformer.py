@@ -15,8 +15,8 @@ from course_lib.bank.transformer import shared_keys_answers as shared_keys
 from course_lib.bank.transformer import texts_that_fit_answers as texts_that_fit
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
+from course_lib.checks.grading import grade
 from course_lib.checks.protocol import weight
-from course_lib.checks.report import grade
 from course_lib.grading.judging.channel import MAX_REPLIES
 
 ROOT = Path(__file__).resolve().parents[2]

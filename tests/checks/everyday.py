@@ -9,7 +9,7 @@ from pathlib import Path
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import Exercise, find, identifiers, namespace
-from course_lib.checks.report import grade, quiet
+from course_lib.checks.grading import grade, quiet
 from course_lib.checks.seen import EVERYDAY, Recorder
 from course_lib.grading.authoring import Model, answers
 from course_lib.handout.recording import reference_source
@@ -37,7 +37,7 @@ def used(exercise: Exercise, model: Model | None = None) -> set[str]:
     for source in sources:
         with quiet():
             host = AnswerHost(namespace(exercise, source), recorder)
-            grade(exercise, AnswerProxy(host.answer), "0", name_mistake=False)
+            grade(exercise, AnswerProxy(host.answer), "0", examples=False)
     return recorder.names
 
 

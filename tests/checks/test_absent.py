@@ -12,7 +12,7 @@ import course_lib.masks
 from course_lib.checks.absent import ABSENT, PACKAGES, RULE, AbsentModule, hidden
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
-from course_lib.checks.report import grade
+from course_lib.checks.grading import grade
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 

@@ -6,11 +6,16 @@ import pytest
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import ALONE, grade, grade_source
+from course_lib.checks.grading import grade, grade_source
+from course_lib.checks.recognition import recognise
+from course_lib.checks.report import ALONE
 
 
 def graded(exercise, source, seed, **options):
-    return grade(exercise, AnswerProxy.local(namespace(exercise, source)), seed, **options)
+    report = grade(exercise, AnswerProxy.local(namespace(exercise, source)), seed, **options)
+    if not report.full:
+        report.mistakes = recognise(exercise, report, seed)
+    return report
 
 
 @pytest.mark.parametrize(

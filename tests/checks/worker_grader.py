@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course_lib.checks.exercise import PRELUDE, Exercise, given_source
-from course_lib.checks.report import Report, grade, grade_source
+from course_lib.checks.grading import grade, grade_source
+from course_lib.checks.report import Report
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.handout.recording import reference_source
@@ -33,6 +34,6 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
             failed = [o for o in outputs if o["output_type"] == "error"]
             if failed:
                 raise RuntimeError(f"{exercise.id}: banked source fails: {failed[0]['evalue']}")
-            return grade(exercise, worker.proxy(), seed, name_mistake=False)
+            return grade(exercise, worker.proxy(), seed, examples=False)
 
         yield grader

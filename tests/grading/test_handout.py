@@ -17,13 +17,14 @@ import pytest
 import course_lib
 from course_lib.checks import seeds
 from course_lib.checks.exercise import ANSWERS, BANK, find
+from course_lib.checks.recognition import composed
 from course_lib.checks.recorded import SEEDS, Records
-from course_lib.checks.report import composed, grade_source
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST, authoring
 from course_lib.grading.judging.sandbox_package import lay_out
 from course_lib.handout import handout, recording
+from course_tests.checks.recognised import recognised
 
 LIBRARY = Path(course_lib.__file__).parent
 NAMES = tuple(source.stem for source in authoring.sources(LIBRARY.parent))
@@ -34,14 +35,18 @@ GRADE = """
 import json, sys
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import grade, quiet
+from course_lib.checks.grading import grade, quiet
+from course_lib.checks.recognition import recognise
 
 found = []
 for identifier, source in json.load(open(sys.argv[1])):
     exercise = find(identifier)
     with quiet():
         proxy = AnswerProxy.local(namespace(exercise, source))
-        report = grade(exercise, proxy, f"a seed of {len(found)}")
+        seed = f"a seed of {len(found)}"
+        report = grade(exercise, proxy, seed)
+        if not report.full:
+            report.mistakes = recognise(exercise, report, seed)
     found.append([report.score, report.named,
                   [row.name for row in report.rows if row.open], report.table()])
 json.dump(found, open(sys.argv[1], "w"))
@@ -192,9 +197,9 @@ def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
         answers += [(identifier, mistake.source) for mistake in exercise.mistakes]
         wanted += [(None, mistake.name) for mistake in exercise.mistakes]
         # Two mistakes at once are called what the checkout calls them, under other seeds.
-        pairs = composed(identifier).values()
+        pairs = composed(find(identifier)).values()
         answers += [(identifier, source) for source in pairs]
-        called = (grade_source(exercise, source, "5", named=True).named for source in pairs)
+        called = (recognised(exercise, source, "5").named for source in pairs)
         wanted += [(None, name) for name in called]
     found = graded(given.folder, answers, tmp_path)
     wrong = [

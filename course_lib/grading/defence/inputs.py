@@ -18,8 +18,8 @@ from torch import Tensor
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.compare import kind, name
 from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.grading import quiet
 from course_lib.checks.protocol import unpack
-from course_lib.checks.report import quiet
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.structure import copies
 from course_lib.checks.trial import Trial, attempt

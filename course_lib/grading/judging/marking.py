@@ -9,7 +9,7 @@ from pathlib import Path
 
 from course_lib.checks import seeds
 from course_lib.checks.probe import out_of_memory
-from course_lib.checks.report import bank_reports
+from course_lib.checks.recognition import bank_reports
 from course_lib.grading import authoring
 from course_lib.grading.card import book_url
 from course_lib.grading.cells import id_of, marks
@@ -41,7 +41,7 @@ class Marker:
     def prepare(self) -> None:
         """Find out the reports of known mistakes, so that no two judges do."""
         for exercise in self.assignment.exercises:
-            bank_reports(exercise.id)
+            bank_reports(exercise)
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing, within a cap on memory."""

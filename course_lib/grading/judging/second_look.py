@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.forbidden import FORBIDDEN, refuses
-from course_lib.checks.report import Report, grade
+from course_lib.checks.grading import grade
+from course_lib.checks.recognition import recognise
+from course_lib.checks.report import Report
 from course_lib.checks.seen import unusual
 from course_lib.grading.judging.allowlist import VOCABULARY, Reading, binds, ordinary
 from course_lib.grading.judging.as_run import statements
@@ -24,6 +26,8 @@ _GONE = re.compile(r"may not be used here|len\(\) takes|has no len\(\)|Operation
 
 def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
     report = grade(exercise, proxy, seed, reveal=False)
+    if not report.full:
+        report.mistakes = recognise(exercise, report, seed)
     # What it returned has been compared and could fill the memory; what it raised is told.
     report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
     return report

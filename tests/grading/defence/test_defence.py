@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import grade_source, quiet
+from course_lib.checks.grading import grade_source, quiet
 from course_lib.cli import main
 from course_lib.grading import authoring, sample
 from course_lib.grading.defence import asking, bench, inputs, sheets, unit

@@ -84,7 +84,7 @@ def test_exercises_have_the_numbers_of_the_notebook(assignment, wrong):
 
 
 def test_stub_and_crash_have_one_line_instead_of_a_row_of_errors(assignment):
-    from course_lib.checks.report import grade_source
+    from course_lib.checks.grading import grade_source
 
     exercise = find("attention.scaled_dot_product")
     stub = "def scaled_dot_product_attention(*a):\n    raise NotImplementedError"
