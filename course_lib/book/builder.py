@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from course_lib.book.binding import declare_formulas
+from course_lib.book.epub import declare_formulas
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.offline import write_app
 from course_lib.book.page_keys import page_keys, plain

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from course_lib.book.reported import Row
+from course_lib.book.document_rows import Row
 from course_lib.book.results import Card, aside, beside, details, interval, theirs
 from course_lib.experiments import Conclusion
 

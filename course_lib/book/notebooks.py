@@ -19,8 +19,8 @@ from typing import Any
 
 import yaml
 
-from course_lib.book.listing import read
-from course_lib.book.printing import order
+from course_lib.book.literalinclude import read
+from course_lib.book.pdf import order
 from course_lib.drawings import drawings
 from course_lib.errors import Refused
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from course_lib.book.reported import Row
+from course_lib.book.document_rows import Row
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
 

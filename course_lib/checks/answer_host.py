@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
+from course_lib.checks.operator_recorder import Recorder
 from course_lib.checks.probe import Unanswered, bounded, out_of_memory, part
 from course_lib.checks.protocol import TENSORS, Fixture, Handle, ProtocolError, items, pack, unpack
-from course_lib.checks.seen import Recorder
 
 # Room for torch's longest sentences, and for no argument written out.
 MAX_MESSAGE = 200

@@ -96,7 +96,7 @@ def keep(identifier: str, points: float, most: float, path: Path) -> None:
 def rehearse() -> None:
     """Put the library out of reach of all cells that follow, as it is while they are graded."""
     from course_lib import data, figures, plots
-    from course_lib.checks.absent import hidden
+    from course_lib.checks.import_stubs import hidden
 
     del data, plots  # They are there, and what they need themselves.
     figures.figure = lambda name, **settings: None
@@ -132,10 +132,10 @@ def examine(
     progress: bool = False,
 ) -> Report:
     """The report on an exercise; its note tells how to have the same samples again."""
-    from course_lib.checks.absent import hidden
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find
     from course_lib.checks.grading import grade
+    from course_lib.checks.import_stubs import hidden
     from course_lib.checks.recognition import recognise
     from course_lib.checks.settings import Aside
 

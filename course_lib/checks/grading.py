@@ -12,8 +12,8 @@ from dataclasses import replace
 from tqdm import tqdm
 
 from course_lib.checks.answer_proxy import AnswerProxy, Failure
+from course_lib.checks.constant_answer import idle
 from course_lib.checks.exercise import Exercise, Property, namespace
-from course_lib.checks.idle import idle
 from course_lib.checks.probe import CannotCap
 from course_lib.checks.recorded import Unrecorded
 from course_lib.checks.report import ALONE, Report, Row

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradients, Reply
 from course_lib.checks.compare import difference, kind, misfit, name
+from course_lib.checks.constant_answer import Call
 from course_lib.checks.example import Example, Pair, example, first_pair, parameters
-from course_lib.checks.idle import Call
 from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory
 from course_lib.checks.recorded import Unrecorded
 from course_lib.checks.samples import Samples

@@ -50,7 +50,7 @@ def register(add: Add) -> None:
 def run_rubric(arguments: argparse.Namespace) -> int:
     """Mark at the terminal, or by a table."""
     from course_lib.files import write_whole
-    from course_lib.grading.review import marksheet
+    from course_lib.grading.review import rubric_table
     from course_lib.grading.review.written import Question, SecondLook, questions
 
     table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
@@ -68,13 +68,15 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         if isinstance(question, SecondLook):
             question.sample = arguments.sample
         if arguments.read:
-            marks = marksheet.read(arguments.read, question, again=again)
+            marks = rubric_table.read(arguments.read, question, again=again)
             facts["written"] += question.write(marks, again=again, dry_run=dry)
         elif arguments.csv and not dry:
             if arguments.csv.exists():
                 raise Refused(f"{arguments.csv} is there already: name another file")
             answers = question.answers(seed)
-            write_whole(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
+            write_whole(
+                arguments.csv, rubric_table.table(question.rubric, answers, blind=bool(seed))
+            )
         elif not dry and not table:
             count, stopped = _mark(question, seed, again=again)
             facts["written"] += count

@@ -51,7 +51,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
     probes: dict[str, bool] = {}
     refused = ""
-    where = _place(arguments)
+    where = _exchange(arguments)
     places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -80,7 +80,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return FOUND_WRONG if refused or escaped or wrong else 0
 
 
-def _place(arguments: argparse.Namespace) -> CourseExchange | None:
+def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
     """Where the exchange is, if this is a checkout of the course or a course is named."""
     from course_lib.grading.review import preflight
 

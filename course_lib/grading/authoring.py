@@ -39,8 +39,8 @@ from nbgrader.preprocessors import (
 from nbgrader.utils import find_all_files
 from traitlets.config.loader import PyFileConfigLoader
 
-from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
+from course_lib.checks.import_stubs import RULE
 from course_lib.errors import Refused
 from course_lib.grading import assistants
 from course_lib.grading.card import book_url, card

@@ -1,7 +1,7 @@
 """Grading a class: one submission after the other, none able to stop another, nothing done twice.
 
 A course folder has nbgrader's layout: ``submitted/<student>/<assignment>/<assignment>.ipynb`` comes
-in; what goes out is written by :mod:`course_lib.grading.records.graded`.
+in; what goes out is written by :mod:`course_lib.grading.records.verdict_store`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import JudgeDied
 from course_lib.grading.judging.marking import Marker
 from course_lib.grading.judging.results import Files, Task, Verdict
-from course_lib.grading.records.folder import grading_seed
-from course_lib.grading.records.graded import Records
+from course_lib.grading.records.course_folder import grading_seed
+from course_lib.grading.records.verdict_store import Records
 
 
 class Judges(Protocol):

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from course_lib.book.notebooks import BRANCH, NotebookError, Site, notebook, write_notebooks
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
 
 ROOT = Path(__file__).parents[2]
 

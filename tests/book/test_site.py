@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from course_lib.book import report
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
 from course_lib.claims import load_claims
 
 ROOT = Path(__file__).parents[2]

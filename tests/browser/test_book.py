@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]

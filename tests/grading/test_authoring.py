@@ -8,8 +8,8 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import find
+from course_lib.checks.import_stubs import RULE
 from course_lib.grading import assistants, authoring, card
 from course_lib.grading.records import gradebook
 

@@ -41,8 +41,8 @@ from types import (
 import torch
 
 import course_lib
-from course_lib.checks.absent import absent
 from course_lib.checks.forbidden import FORBIDDEN
+from course_lib.checks.import_stubs import absent
 from course_lib.grading.judging import as_run
 
 # The words of each kind; what they are for stands beside them.
@@ -89,17 +89,19 @@ del _guards
 """
 
 
-def ordinary(own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str] = ()) -> bool:
+def uses_known_names(
+    own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str] = ()
+) -> bool:
     """Whether code can't do more than compute, nor by what is forbidden: nothing is run.
 
     A student wrote ``own``; names of ``given``, which was handed out, may be used.
 
     Example:
-        >>> ordinary(["import torch", "def answer(q): return torch.softmax(q, -1)"])
+        >>> uses_known_names(["import torch", "def answer(q): return torch.softmax(q, -1)"])
         True
-        >>> ordinary(["import sys", "def answer(q): return sys._getframe()"])
+        >>> uses_known_names(["import sys", "def answer(q): return sys._getframe()"])
         False
-        >>> ordinary(["import torch", "x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
+        >>> uses_known_names(["x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
         False
     """
     forbidden = {w for kind in kinds for w in (*FORBIDDEN[kind].names, *FORBIDDEN[kind].allied)}
@@ -119,11 +121,11 @@ class Reading:
 
     Example:
         >>> reading = Reading(["import torch", "x = y = 1"])
-        >>> reading.odd("x = torch.fft.rfft(torch.ones(4))")
+        >>> reading.unusual_names("x = torch.fft.rfft(torch.ones(4))")
         []
-        >>> reading.odd("x = torch.ops.aten.tanh_backward(x, y)")
+        >>> reading.unusual_names("x = torch.ops.aten.tanh_backward(x, y)")
         ['tanh_backward', 'aten', 'ops']
-        >>> reading.odd("!ls")
+        >>> reading.unusual_names("!ls")
         ['a command']
     """
 
@@ -144,7 +146,7 @@ class Reading:
         # What is there already is what an import finds first.
         self.beside = {name for name in texts if not importlib.util.find_spec(name)}
 
-    def odd(self, part: str, *, guarded: bool = True) -> list[str]:
+    def unusual_names(self, part: str, *, guarded: bool = True) -> list[str]:
         """The names in a statement that lead elsewhere; one of :func:`.as_run.statements`."""
         if written := as_run.WRITES.match(part):
             return self._module(part[written.end() :])[1]
@@ -162,7 +164,7 @@ class Reading:
 
     def _module(self, text: str) -> tuple[str, list[str]]:
         """A module's text without what is odd, and what that is; nothing in it is guarded."""
-        parts = {part: self.odd(part, guarded=False) for part in as_run.statements(text)}
+        parts = {part: self.unusual_names(part, guarded=False) for part in as_run.statements(text)}
         plain = "\n".join(part for part, names in parts.items() if not names)
         return plain, [name for names in parts.values() for name in names]
 

@@ -34,8 +34,8 @@ from traitlets.config import Config
 
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.forbidden import for_good
+from course_lib.checks.operator_recorder import Recorder
 from course_lib.checks.protocol import pack, unpack
-from course_lib.checks.seen import Recorder
 from course_lib.checks.shell import count
 from course_lib.grading.judging import sandbox
 

@@ -17,13 +17,13 @@ from typing import Any
 from course_lib.errors import Refused
 from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms import csv_table, formats
+from course_lib.grading.lms.csv_table import Numbers, fold
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
 from course_lib.grading.lms.importing import TEST_STUDENT
 from course_lib.grading.lms.people import People, sections
-from course_lib.grading.lms.sheet import Numbers, fold
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
@@ -84,7 +84,7 @@ class Exporter:
         scores = _scores(course, db, options.columns) if self.people.gradebook else {}
         if not scores:
             raise Refused(f"{course}: nothing is in its gradebook yet; `course grade` comes first")
-        self.table = sheet.read(path, options.encoding)
+        self.table = csv_table.read(path, options.encoding)
         self.headers = formats.headers(system, options.headers, self.table.header)
         facts = roster.facts(course)
         self.collected = facts["collected"]
@@ -147,7 +147,7 @@ class Exporter:
                           f" {self.form.title}? For headers in another language: --column"
                           " FIELD=HEADER")  # fmt: skip
         for line in range(self.head, len(table.rows)):
-            fields = sheet.fields(table, line, self.headers)
+            fields = csv_table.fields(table, line, self.headers)
             key = next((fields[f] for f in (*KEYS, *TOLD) if fields.get(f)), "")
             student, how = self.people.find(fields)
             if student in rows:

@@ -31,7 +31,7 @@ from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.results import read_verdict
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 from course_lib.grading.records.summary import sheet
 from course_lib.grading.review import items
 

@@ -20,7 +20,7 @@ from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds
+from course_lib.grading.records.course_folder import SEEDS, grading_seed, known_seeds
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from course_lib.grading import authoring, rubrics
 from course_lib.grading.cells import id_of
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 from course_lib.grading.review.agreement import Agreement, agreement
 
 SECOND = "second-marks"

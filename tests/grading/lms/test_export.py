@@ -211,7 +211,7 @@ def test_the_exported_file_is_never_written_and_a_failure_leaves_nothing(canvas,
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("course_lib.grading.records.folder.os.replace", broken)
+    monkeypatch.setattr("course_lib.grading.records.course_folder.os.replace", broken)
     assert "No space left" in export(canvas, path, wanted=2)
     monkeypatch.undo()
     monkeypatch.chdir(canvas.course.parents[0])

@@ -14,7 +14,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import SEEDS
+from course_lib.grading.records.course_folder import SEEDS
 
 BEFORE = Path(__file__).with_name("written_before")
 NAME, STUDENT = "00_start", "dan-mistaken"

@@ -19,7 +19,7 @@ from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import authoring, formgrader, rubrics
 from course_lib.grading.records import gradebook, summary
-from course_lib.grading.review import marksheet, written
+from course_lib.grading.review import rubric_table, written
 from course_lib.grading.review.agreement import agreement
 from course_lib.grading.review.written import Question, SecondLook, WrittenMark
 
@@ -314,7 +314,7 @@ def test_no_cell_of_a_table_begins_a_formula_wherever_a_spreadsheet_cuts_it(cour
     hostile = "x;=cmd|'/C calc'!A0\n=1\n\t@x; \"=2\u2028+3\n\uff1d4;-5"
     rubric = Question(course, root, NAME).rubric
     answer = written.Answer("a1", "=ada;=1", hostile, given=FULL, comment="-x;+y\n=z;'=w")
-    text = marksheet.table(rubric, [answer], blind=False)
+    text = rubric_table.table(rubric, [answer], blind=False)
     for line in text.lstrip("\ufeff").splitlines():
         for separator in ";\t":
             cells = [*line.split(separator), *next(csv.reader([line], delimiter=separator))]

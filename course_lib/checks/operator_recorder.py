@@ -1,7 +1,7 @@
 """Which of torch's operators ran, and which of them no right answer needs.
 
-``everyday.txt`` beside this module lists the operators that the references, the alternatives and
-the model answers of all exercises run; ``python tests/checks/everyday.py`` adds to it.
+``operator_list.txt`` beside this module lists the operators that the references, the alternatives
+and the model answers of all exercises run; ``python tests/checks/operator_list.py`` adds to it.
 """
 
 import threading
@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.checks.forbidden import refuses
 
-EVERYDAY = Path(__file__).with_name("everyday.txt")
+EVERYDAY = Path(__file__).with_name("operator_list.txt")
 
 
 class Recorder(TorchDispatchMode):

@@ -9,10 +9,10 @@ import pytest
 
 import course_lib.attention
 import course_lib.masks
-from course_lib.checks.absent import ABSENT, PACKAGES, RULE, AbsentModule, hidden
 from course_lib.checks.cell import examine
 from course_lib.checks.exercise import PRELUDE, find
 from course_lib.checks.grading import grade
+from course_lib.checks.import_stubs import ABSENT, PACKAGES, RULE, AbsentModule, hidden
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 

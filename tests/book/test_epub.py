@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course_lib.book.binding import declare_formulas
 from course_lib.book.builder import epub
+from course_lib.book.epub import declare_formulas
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ import yaml
 
 from course_lib.book.cards import TICKS, claims, place, scale
 from course_lib.book.cards import numbers as folded_numbers
-from course_lib.book.reported import BENCHMARKS, Reported, load_known, load_reported, rows
+from course_lib.book.document_rows import BENCHMARKS, Reported, load_known, load_reported, rows
 from course_lib.book.results import beside, cards, outcome_of, tally, text
 from course_lib.experiments import (
     EXPERIMENTS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from course_lib.book.compact import pack_pictures, plain, round_paths, shorten
+from course_lib.book.svg_size import pack_pictures, plain, round_paths, shorten
 from course_lib.plots import canvas
 
 

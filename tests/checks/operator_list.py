@@ -1,4 +1,4 @@
-"""Add to the list of operators what right answers run: ``python tests/checks/everyday.py``.
+"""Add to the list of operators what right answers run: ``python tests/checks/operator_list.py``.
 
 It is run in a checkout, whose assignments have model answers. What is listed stays: the grader
 takes apart with torch's Python code what an exercise forbids, and here that does not run.
@@ -10,7 +10,7 @@ from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import Exercise, find, identifiers, namespace
 from course_lib.checks.grading import grade, quiet
-from course_lib.checks.seen import EVERYDAY, Recorder
+from course_lib.checks.operator_recorder import EVERYDAY, Recorder
 from course_lib.grading.authoring import Model, answers
 from course_lib.handout.recording import reference_source
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.lms.sheet import Numbers
+from course_lib.grading.lms.csv_table import Numbers
 from course_lib.grading.records.summary import bare, guarded
 from course_lib.grading.review.written import Answer, Question, WrittenMark
 from course_lib.grading.rubrics import Rubric

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.lms import sheet
+from course_lib.grading.lms import csv_table
 
 CELLS = st.text(alphabet=st.sampled_from('ab,;\t"\n é김.-'), max_size=6)
 
@@ -30,7 +30,7 @@ def test_it_reads_what_python_reads_and_writes_the_same_bytes(
     csv.writer(text, quoting=quoted, lineterminator=end).writerows(rows)
     path = tmp_path_factory.mktemp("sheet") / "list.csv"
     path.write_bytes(text.getvalue().encode(encoding))
-    read = sheet.read(path)
+    read = csv_table.read(path)
     wanted = [[cell.strip() for cell in row] for row in rows]
     assert [read.values(n) for n in range(len(read.rows))] == wanted
     assert read.encoded(range(len(read.rows))) == path.read_bytes()
@@ -39,7 +39,7 @@ def test_it_reads_what_python_reads_and_writes_the_same_bytes(
 def written(tmp_path, text, encoding="utf-8"):
     path = tmp_path / "list.csv"
     path.write_bytes(text.encode(encoding))
-    return sheet.read(path)
+    return csv_table.read(path)
 
 
 def test_one_cell_is_changed_and_nothing_else(tmp_path):
@@ -63,9 +63,9 @@ def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
     path = tmp_path / "list.csv"
     path.write_bytes(b"a,b\n\xff\xfe,2\n")
     with pytest.raises(ValueError, match="--encoding"):
-        sheet.read(path)
+        csv_table.read(path)
     with pytest.raises(ValueError, match="nonsense"):
-        sheet.read(path, "nonsense")
+        csv_table.read(path, "nonsense")
     with pytest.raises(ValueError, match="row 3: 1 cells where the header has 2"):
         written(tmp_path, "a,b\n1,2\n3\n")
 
@@ -74,7 +74,7 @@ def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
     "cell", ["nan", "inf", "EX", "", "-", "1/2", "85 %", "1_000", "1 2", "1,2,3", "--1", "1,23,4"]
 )
 def test_what_is_no_number(cell):
-    assert sheet.Numbers("x", [cell])(cell) is None
+    assert csv_table.Numbers("x", [cell])(cell) is None
 
 
 # How 1234.5 and 12 are written in Germany, England, France, Switzerland, India, Arabic, by Excel.
@@ -88,7 +88,7 @@ def test_what_is_no_number(cell):
     ],
 )  # fmt: skip
 def test_numbers_of_every_locale_are_what_they_say(cell, other):
-    read = sheet.Numbers("x", [cell, other, ""])
+    read = csv_table.Numbers("x", [cell, other, ""])
     assert [read(cell), read(other), read("")] == [1234.5, 12, None]
     # What may be two numbers is what the column says it is.
     assert read("2.000") == (2.0 if read.mark == "." else 2000.0)
@@ -96,8 +96,8 @@ def test_numbers_of_every_locale_are_what_they_say(cell, other):
 
 @pytest.mark.parametrize("cell", ["1.234", "1,234", "12,000"])
 def test_a_number_that_may_be_two_is_refused(cell):
-    read = sheet.Numbers("points", ["7", cell])
+    read = csv_table.Numbers("points", ["7", cell])
     with pytest.raises(ValueError, match="points: .* may be .*, and no other cell tells which"):
         read(cell)
     with pytest.raises(ValueError, match="different decimal marks"):
-        sheet.Numbers("points", ["1,5", "2.5"])
+        csv_table.Numbers("points", ["1,5", "2.5"])

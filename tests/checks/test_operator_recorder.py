@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from course_lib.checks.exercise import find
 from course_lib.checks.forbidden import FORBIDDEN
-from course_lib.checks.seen import EVERYDAY, Recorder, unusual
-from course_tests.checks.everyday import used
+from course_lib.checks.operator_recorder import EVERYDAY, Recorder, unusual
+from course_tests.checks.operator_list import used
 
 x = torch.ones(1, 4, 4)
 
@@ -35,7 +35,7 @@ def test_of_all_that_runs_only_the_unusual_is_told(call, names):
 
 @pytest.mark.parametrize("identifier", ["attention.scaled_dot_product", "vit.patchify"])
 def test_the_list_holds_what_right_answers_run(identifier):
-    """``python tests/checks/everyday.py`` adds to it."""
+    """``python tests/checks/operator_list.py`` adds to it."""
     known = EVERYDAY.read_text(encoding="utf-8").split()
     names = used(find(identifier))
     assert {name.partition("::")[2].rstrip("_") for name in names} - set(known) <= {
@@ -50,7 +50,7 @@ def test_the_list_holds_what_right_answers_run(identifier):
 TAKEN_APART = """
 import sys, torch
 from course_lib.checks.forbidden import for_good
-from course_lib.checks.seen import Recorder
+from course_lib.checks.operator_recorder import Recorder
 import test_forbidden as tests
 for_good([sys.argv[1]])
 with Recorder([sys.argv[1]]):
@@ -75,7 +75,7 @@ def test_what_is_refused_is_not_taken_apart_either(kind):
 THREADS = """
 import sys, threading, torch
 from concurrent.futures import ThreadPoolExecutor
-from course_lib.checks.seen import Recorder
+from course_lib.checks.operator_recorder import Recorder
 class Own(threading.Thread):
     def run(self):
         torch.ones(2).erf()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.book.listing import FLAG, lines_without_docstring, read
+from course_lib.book.literalinclude import FLAG, lines_without_docstring, read
 
 ROOT = Path(__file__).parents[2]
 LISTING = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```", re.MULTILINE)

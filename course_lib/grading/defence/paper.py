@@ -33,7 +33,7 @@ from course_lib.grading.judging.forkserver import (
 from course_lib.grading.judging.pool import of_course
 from course_lib.grading.judging.results import Task
 from course_lib.grading.records import summary
-from course_lib.grading.records.folder import known_seeds, lock
+from course_lib.grading.records.course_folder import known_seeds, lock
 
 QUESTIONS = 5
 # Exercises that are looked at together; more only where these do not give enough.

@@ -17,7 +17,7 @@ from course_lib.files import write_whole
 from course_lib.grading.intake.exchange import ExchangeFiles, placeholder_files
 from course_lib.grading.judging.results import Files, Verdict, read_verdict
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 
 ENDINGS = {"autograded": ".ipynb", "feedback": ".html"}
 

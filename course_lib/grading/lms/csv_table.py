@@ -85,7 +85,7 @@ _NUMBER = (
 
 
 @dataclass
-class Sheet:
+class CsvTable:
     """A table, cell by cell as it was written."""
 
     path: Path
@@ -133,7 +133,7 @@ def _value(cell: str) -> str:
     return cell.removeprefix("#").strip()
 
 
-def read(path: Path, encoding: str = "") -> Sheet:
+def read(path: Path, encoding: str = "") -> CsvTable:
     """Read a table with ``,``, ``;`` or tabs between cells; ``encoding`` where nothing tells it."""
     if path.stat().st_size > MAX_BYTES:
         raise Refused(f"{path}: more than {MAX_BYTES >> 20} MB is no list of a class")
@@ -156,7 +156,9 @@ def read(path: Path, encoding: str = "") -> Sheet:
     filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
     if not filled:
         raise Refused(f"{path}: it is empty")
-    sheet = Sheet(path, codec, bom, separator, [rows[n] for n in filled], [ends[n] for n in filled])
+    sheet = CsvTable(
+        path, codec, bom, separator, [rows[n] for n in filled], [ends[n] for n in filled]
+    )
     wide = len(sheet.rows[0])
     for n, row in zip(filled, sheet.rows, strict=True):
         if len(row) != wide:
@@ -190,7 +192,7 @@ def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list
         rows.append([])
 
 
-def fields(sheet: Sheet, line: int, headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
+def fields(sheet: CsvTable, line: int, headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """What a row says of each field that the table has."""
     row = sheet.values(line)
     places = {field: sheet.find(names) for field, names in headers.items()}

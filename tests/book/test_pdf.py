@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.book.printing import order, pdf
+from course_lib.book.pdf import order, pdf
 
 ROOT = Path(__file__).parents[2]
 
