@@ -68,7 +68,7 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class Row:
+class DocumentRow:
     """A row of a document's table beside what this course measured, at one size.
 
     ``settled``: what all sizes say of the row's question; none where nothing does; ``difference``:
@@ -231,7 +231,7 @@ def rows(
     printed: Sequence[Reported],
     records: Sequence[Record],
     experiments: Mapping[str, Experiment] = EXPERIMENTS,
-) -> list[Row]:
+) -> list[DocumentRow]:
     """Put our numbers beside the documents'.
 
     Returns one row for each size that was run, and one that says so where none was. Where a
@@ -243,7 +243,7 @@ def rows(
     def settled(name: str) -> dict[str, Settled]:
         return {s.question.key: s for s in settle(experiments[name], records)}
 
-    made: list[Row] = []
+    made: list[DocumentRow] = []
     for entry in printed:
         runs = [
             r
@@ -257,7 +257,7 @@ def rows(
             used = [run for run in of_size if found is None or run.seed in found.seeds]
             values = [measured(run, entry.metric) for run in used]
             made.append(
-                Row(
+                DocumentRow(
                     entry,
                     mean(values),
                     stdev(values) if len(values) > 1 else None,
@@ -271,7 +271,7 @@ def rows(
                 )
             )
         if not runs:
-            made.append(Row(entry, None, None, 0, "", what))
+            made.append(DocumentRow(entry, None, None, 0, "", what))
     return made
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from course_lib.book.document_rows import Row
+from course_lib.book.document_rows import DocumentRow
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
 
@@ -29,7 +29,7 @@ class Card:
 
     experiment: str  # which asks
     settled: Settled  # what all sizes say
-    rows: tuple[Row, ...] = ()  # what a document prints of it, at each size
+    rows: tuple[DocumentRow, ...] = ()  # what a document prints of it, at each size
     also: tuple[Settled, ...] = ()  # the same claim by another measure
 
     @property
@@ -59,13 +59,13 @@ def number(value: float) -> str:
 
 
 def cards(
-    experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[Row]
+    experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[DocumentRow]
 ) -> dict[str, list[Card]]:
     """Every claim that has records, on the page of its document, best evidence first."""
     found: dict[str, list[Card]] = {}
     for experiment in experiments:
         settled = {s.question.key: s for s in settle(experiment, records)}
-        printed: dict[str, list[Row]] = {}
+        printed: dict[str, list[DocumentRow]] = {}
         for row in rows:
             if row.printed.experiment == experiment.name and row.n:
                 printed.setdefault(row.printed.conclusion, []).append(row)
@@ -167,7 +167,7 @@ def text(card: Card) -> str:
     return "\n".join(lines)
 
 
-def beside(row: Row) -> str:
+def beside(row: DocumentRow) -> str:
     """A document's number beside ours, in a line."""
     claimed = "" if row.printed.value is None else number(row.printed.value)
     ours = "not run" if row.mean is None else number(row.mean)

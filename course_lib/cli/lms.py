@@ -167,7 +167,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     from course_lib.grading.lms import exporting
 
     course, file = _course(arguments), arguments.file
-    options = exporting.Options(
+    options = exporting.ExportOptions(
         columns=_pairs(arguments.assignment), headers=_pairs(arguments.column),
         encoding=arguments.encoding, scale=arguments.scale, unfinished=arguments.unfinished,
         overwrite=arguments.overwrite, feedback=arguments.feedback,

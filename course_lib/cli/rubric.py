@@ -11,7 +11,7 @@ from course_lib.cli.common import Add, add_db, add_json, checkout, emit
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
-    from course_lib.grading.review.written import Answer, Question
+    from course_lib.grading.review.written import WrittenAnswer, WrittenQuestion
     from course_lib.grading.rubrics import Rubric
 
 WIDTH = 100
@@ -51,7 +51,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
     """Mark at the terminal, or by a table."""
     from course_lib.files import write_whole
     from course_lib.grading.review import rubric_table
-    from course_lib.grading.review.written import Question, SecondLook, questions
+    from course_lib.grading.review.written import SecondLook, WrittenQuestion, questions
 
     table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
     if arguments.json and not (table or dry):
@@ -60,7 +60,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         raise Refused(f"--sample {arguments.sample}: wanted at least 1")
     root, name = checkout(), arguments.assignment
     cells = [arguments.cell] if arguments.cell or table else list(questions(root, name))
-    kind = SecondLook if arguments.second else Question
+    kind = SecondLook if arguments.second else WrittenQuestion
     asked = [kind(arguments.course or root, root, name, c, arguments.db) for c in cells]
     seed = arguments.seed if arguments.blind or arguments.second else ""
     facts: dict[str, Any] = {"assignment": name, "written": 0, "questions": {}}
@@ -98,7 +98,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
+def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bool]:
     """Ask for each answer; how many were marked, and whether the marker stopped."""
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review.written import WrittenMark
@@ -128,7 +128,7 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
     return written, False
 
 
-def _rubric(rubric: Rubric, answer: Answer) -> str:
+def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
     """Criteria by number, with what they have been given."""
     given = answer.given or [None] * len(rubric.criteria)
     lines = [

@@ -23,7 +23,7 @@ from course_lib.grading.judging.forkserver import JudgeDied
 from course_lib.grading.judging.marking import Marker
 from course_lib.grading.judging.results import Files, Task, Verdict
 from course_lib.grading.records.course_folder import grading_seed
-from course_lib.grading.records.verdict_store import Records
+from course_lib.grading.records.verdict_store import VerdictStore
 
 
 class Judges(Protocol):
@@ -60,7 +60,7 @@ class Classroom:
         self.seed = seed or grading_seed(course, name)
         self.marker = Marker(root, name, self.seed, limits)
         self.assignment, self.engine = self.marker.assignment, self.marker.engine
-        self.records = Records(course, name, self.assignment.release, db, staging)
+        self.records = VerdictStore(course, name, self.assignment.release, db, staging)
         self.follow = follow
 
     def students(self) -> list[str]:

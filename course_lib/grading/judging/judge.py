@@ -29,7 +29,7 @@ from course_lib.grading.judging.allowlist import Reading
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
-from course_lib.grading.judging.second_look import PLEASE, SecondLook
+from course_lib.grading.judging.second_look import PLEASE, SecondGrader
 from course_lib.grading.judging.session import Session
 
 # Characters of all outputs of a notebook together.
@@ -105,7 +105,7 @@ def judge_notebook(
 
     theirs, given = _by_author(submission, release)
     reading = partial(Reading, theirs, given, submission.modules)
-    second_look = SecondLook(
+    second_look = SecondGrader(
         bare, seed, given, submission.modules, cache(reading), failed, result.notes
     )
     try:
@@ -165,7 +165,7 @@ def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
     return named(exercise.forbidden, sources, exercise.function)
 
 
-def _judge_cell(cell: NotebookNode, session: Session[Worker], second_look: SecondLook) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session[Worker], second_look: SecondGrader) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:

@@ -107,7 +107,7 @@ class JudgeProcess:
         self._process = self._link = None
 
 
-class _Server:
+class _JudgeServer:
     """The side of the process: answers requests, one after the other."""
 
     def __init__(self, folder: Path) -> None:
@@ -192,7 +192,7 @@ def main(descriptor: int, parent: int) -> None:
     torch.set_num_threads(1)
     link = Connection(descriptor)
     with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
-        server = _Server(Path(folder))
+        server = _JudgeServer(Path(folder))
         with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
             while True:
                 request = pickle.loads(link.recv_bytes())

@@ -37,7 +37,7 @@ _Made = TypeVar("_Made", covariant=True)
 ATTEMPTS = 2
 
 
-class Work(Protocol[_Asked, _Made]):
+class Judging(Protocol[_Asked, _Made]):
     """What judges do with a task."""
 
     def prepare(self) -> None:
@@ -79,7 +79,7 @@ class Pool:
         self._dismiss()
 
     def judge_all(
-        self, work: Work[Task, Done], tasks: Sequence[Task]
+        self, work: Judging[Task, Done], tasks: Sequence[Task]
     ) -> Generator[tuple[Task, Done | JudgeDied], None, None]:
         """Judge many submissions, as many at a time as there are judges.
 
@@ -121,7 +121,7 @@ class Pool:
         ready = wait([judge.link for judge in self._busy()])
         return [judge for judge in self._busy() if judge.link in ready]
 
-    def _result(self, work: Work[Task, Done], judge: _Judge) -> tuple[str, Any, Task, int]:
+    def _result(self, work: Judging[Task, Done], judge: _Judge) -> tuple[str, Any, Task, int]:
         """What came of a judge's task; a new judge is put in the place of a dead one."""
         task, tried = judge.task, judge.tried
         judge.task = None
@@ -134,7 +134,7 @@ class Pool:
             self.judges[number] = self._hire(work, number)
         return kind, content, task, tried
 
-    def _hire_all(self, work: Work[Task, Done], many: int) -> None:
+    def _hire_all(self, work: Judging[Task, Done], many: int) -> None:
         # Not before the warm parent is at work: these load torch.
         import torch
 
@@ -146,7 +146,7 @@ class Pool:
         doctor.behind_walls(self.forkserver, self.places)
         self.judges = [self._hire(work, number) for number in range(many)]
 
-    def _hire(self, work: Work[Task, Done], number: int) -> _Judge:
+    def _hire(self, work: Judging[Task, Done], number: int) -> _Judge:
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
             target=_serve,
@@ -197,7 +197,7 @@ def _serve(
     parent: int,
     link: Connection,
     other_end: Connection,
-    work: Work[Any, Any],
+    work: Judging[Any, Any],
     forkserver: ForkServer,
     number: int,
 ) -> None:

@@ -47,7 +47,7 @@ class _Regraded:
 
 
 @dataclass
-class SecondLook:
+class SecondGrader:
     """Grades answers, what they may not use being gone since before their first line.
 
     The cells that came before run one statement at a time, so that a comparison with what is gone
@@ -90,7 +90,7 @@ class SecondLook:
             if not report.score or plain.earns(report.score):
                 return report
             bare = self.regrade(exercise, self.modules, [], parts, record=False)
-        except OutOfTime:
+        except TimeUsedUp:
             if plain is None:
                 report = _report(exercise, session.worker.proxy(), self.seed)
             self.ask(
@@ -161,12 +161,12 @@ class SecondLook:
             found.seen = unusual(seen, VOCABULARY)
         except AnswerLost as ending:
             if session.left <= 0:
-                raise OutOfTime(str(ending)) from None
+                raise TimeUsedUp(str(ending)) from None
             found = _Regraded(None, [], found.broken or str(ending))
         finally:
             session.end()
         return found
 
 
-class OutOfTime(Exception):
+class TimeUsedUp(Exception):
     """A whole submission's time is used up."""

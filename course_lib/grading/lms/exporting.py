@@ -34,7 +34,7 @@ TOLD = ("name", "last", "first", *KEYS)
 
 
 @dataclass(frozen=True)
-class Options:
+class ExportOptions:
     """What an instructor has decided."""
 
     # by assignment; an empty one is found by the assignment's name
@@ -58,7 +58,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Change:
+class ScoreChange:
     """A cell that is written."""
 
     student: str
@@ -73,7 +73,7 @@ class Exporter:
     """A system's own file, filled in memory; nothing is written before :meth:`apply`."""
 
     def __init__(
-        self, course: Path, path: Path, system: str, options: Options, db: str = ""
+        self, course: Path, path: Path, system: str, options: ExportOptions, db: str = ""
     ) -> None:
         self.course, self.system, self.options = course, system, options
         self.form = SYSTEMS[system]
@@ -99,7 +99,7 @@ class Exporter:
             "scored_here_and_not_in_the_file",
             "page_without_a_name_there",
         )
-        self.changes: list[Change] = []
+        self.changes: list[ScoreChange] = []
         # Pages by assignment and by their names in the system; their digests by student.
         self.pages: dict[str, dict[str, Path]] = defaultdict(dict)
         self.packed: dict[str, dict[str, str]] = defaultdict(dict)
@@ -119,7 +119,7 @@ class Exporter:
                 points = self._points(given[student], column, said)
                 after = f"{points:.2f}".rstrip("0").rstrip(".").replace(".", self.read.mark)
                 before_it = self.table.values(line)[column]
-                change = Change(student, assignment, line, before_it, after, round(points, 2))
+                change = ScoreChange(student, assignment, line, before_it, after, round(points, 2))
                 sent = before.get(student, {})
                 self._decide(change, column, sent.get("scores", []))
                 if options.feedback:
@@ -210,7 +210,7 @@ class Exporter:
             points *= most / score.most
         return points
 
-    def _decide(self, change: Change, column: int, sent: list[float]) -> None:
+    def _decide(self, change: ScoreChange, column: int, sent: list[float]) -> None:
         """Fill a cell, unless it says so already or a person has decided otherwise there."""
         stands, new = self.read(change.before), change.points
         if stands is not None and abs(stands - new) < NEAR:

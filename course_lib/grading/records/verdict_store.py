@@ -22,7 +22,7 @@ from course_lib.grading.records.course_folder import lock
 ENDINGS = {"autograded": ".ipynb", "feedback": ".html"}
 
 
-class Records:
+class VerdictStore:
     """The records of one assignment of one course folder, whose cells are those of ``release``.
 
     With a folder ``staging`` all is written there, in place of the course folder and the gradebook.

@@ -45,7 +45,7 @@ UNWRITTEN = "Not written yet: "
 
 
 @dataclass
-class Answer:
+class GradedAnswer:
     """What is known of one student's answer to one exercise."""
 
     held: dict[str, bool | None]
@@ -61,7 +61,7 @@ class Answer:
         return {*self.mistake.split(AND), *self.earlier} - {""}
 
 
-Class = dict[str, dict[str, Answer]]
+Class = dict[str, dict[str, GradedAnswer]]
 
 
 def analyse(
@@ -145,7 +145,7 @@ def read(course: Path, name: str, left_out: dict[str, str]) -> Class:
     return class_
 
 
-def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
+def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, GradedAnswer]:
     answers = {}
     for cell in cells:
         marks = cell["metadata"].get("nbgrader", {})
@@ -161,11 +161,13 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
         known = {m.name for m in exercise.mistakes}
         named = AND.join(name for name in mistake.split(AND) if name in known)
         worth = float(marks["points"])
-        answers[exercise.id] = Answer(held, score, worth, named, written=UNWRITTEN not in text)
+        answers[exercise.id] = GradedAnswer(
+            held, score, worth, named, written=UNWRITTEN not in text
+        )
     return answers
 
 
-def _of(class_: Class) -> dict[str, list[Answer | None]]:
+def _of(class_: Class) -> dict[str, list[GradedAnswer | None]]:
     """Answers by exercise, in the order of students; None where somebody has none."""
     identifiers = dict.fromkeys(i for answers in class_.values() for i in answers)
     return {i: [answers.get(i) for answers in class_.values()] for i in identifiers}

@@ -11,7 +11,7 @@ from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms.csv_table import Numbers
 from course_lib.grading.records.summary import bare, guarded
-from course_lib.grading.review.written import Answer, Question, WrittenMark
+from course_lib.grading.review.written import WrittenAnswer, WrittenMark, WrittenQuestion
 from course_lib.grading.rubrics import Rubric
 
 KEY, STUDENT, ANSWER, COMMENT = "key", "student", "answer", "comment"
@@ -29,7 +29,7 @@ def columns(rubric: Rubric) -> list[str]:
     return [f"0 to {criterion.points:g}: {criterion.says}" for criterion in rubric.criteria]
 
 
-def table(rubric: Rubric, answers: Iterable[Answer], *, blind: bool) -> str:
+def table(rubric: Rubric, answers: Iterable[WrittenAnswer], *, blind: bool) -> str:
     """Answers as CSV, with what they have been given by the rubric."""
     file = io.StringIO()
     rows = csv.writer(file)
@@ -45,7 +45,7 @@ def table(rubric: Rubric, answers: Iterable[Answer], *, blind: bool) -> str:
     return "\ufeff" + file.getvalue()
 
 
-def read(path: Path, question: Question, *, again: bool = False) -> list[WrittenMark]:
+def read(path: Path, question: WrittenQuestion, *, again: bool = False) -> list[WrittenMark]:
     """The marks in a table that was filled in; rows without points are left out."""
     try:
         text = path.read_bytes().decode("utf-8-sig")

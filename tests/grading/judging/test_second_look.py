@@ -9,7 +9,7 @@ from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
-from course_lib.grading.judging.second_look import SecondLook
+from course_lib.grading.judging.second_look import SecondGrader
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
@@ -34,9 +34,9 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(name, forkserver, monke
     """What its checks need is still there where what it may not use is gone."""
     assignment = LOADED[name]
     looked = []
-    regrade = SecondLook.regrade
+    regrade = SecondGrader.regrade
     monkeypatch.setattr(
-        SecondLook,
+        SecondGrader,
         "regrade",
         lambda self, exercise, *args, **kwargs: (
             looked.append(exercise.id) or regrade(self, exercise, *args, **kwargs)
@@ -58,7 +58,7 @@ def test_a_long_sum_beside_an_unusual_name_gets_all_points(judge, solved, assign
 
 
 def test_everyday_answers_are_not_looked_at_again(judge, solved, monkeypatch):
-    monkeypatch.delattr(SecondLook, "regrade")
+    monkeypatch.delattr(SecondGrader, "regrade")
     assert judge(solved).notes == []
 
 
