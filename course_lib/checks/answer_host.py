@@ -179,8 +179,8 @@ class AnswerHost:
             module = getattr(function, "__self__", function)
             parameters = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
             value = function(*args, **kwargs)
-            found = items(value)
-            outputs = [value] if found is None else found
+            parts = items(value)
+            outputs = [value] if parts is None else parts
             # Whether the dtype is right is asked elsewhere; the engine wants one for both.
             pairs = [
                 (out, cot.to(out.dtype))

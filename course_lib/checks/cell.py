@@ -84,13 +84,13 @@ def keep(identifier: str, points: float, most: float, path: Path) -> None:
     """
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         text = path.read_text("utf-8") if path.exists() else '{"version": 1}'
-        kept: dict[str, Any] = json.loads(text)
-        earlier = kept.setdefault("exercises", {}).get(identifier, {"points": -1})
-        if kept["version"] != 1 or earlier["points"] >= points:
+        progress: dict[str, Any] = json.loads(text)
+        earlier = progress.setdefault("exercises", {}).get(identifier, {"points": -1})
+        if progress["version"] != 1 or earlier["points"] >= points:
             return
         today = date.today().isoformat()
-        kept["exercises"][identifier] = {"points": points, "of": most, "on": today}
-        write_whole(path, json.dumps(kept, indent=1))
+        progress["exercises"][identifier] = {"points": points, "of": most, "on": today}
+        write_whole(path, json.dumps(progress, indent=1))
 
 
 def rehearse() -> None:
@@ -177,17 +177,17 @@ def stderr_to_stdout() -> Iterator[None]:
 
     nbgrader takes every point of a graded cell with output on stderr, an honest warning too.
     """
-    said = StringIO()
+    errors = StringIO()
     held = sys.stderr
     own_write = held.__dict__.get("write") if hasattr(held, "__dict__") else None
     with tempfile.TemporaryFile() as low:
         held.flush()
         saved = os.dup(2)
         os.dup2(low.fileno(), 2)
-        sys.stderr = said
+        sys.stderr = errors
         # A logging handler made in an earlier cell holds the stream itself, not its name.
         with contextlib.suppress(AttributeError):
-            held.write = said.write  # type: ignore[method-assign]
+            held.write = errors.write  # type: ignore[method-assign]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")
@@ -202,6 +202,6 @@ def stderr_to_stdout() -> Iterator[None]:
             os.dup2(saved, 2)
             os.close(saved)
             low.seek(0)
-            text = said.getvalue() + low.read(20_000).decode(errors="replace")
+            text = errors.getvalue() + low.read(20_000).decode(errors="replace")
             if text.strip():
                 print("Your code also said:", text.strip()[:20_000], sep="\n")

@@ -27,9 +27,9 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
     """
     failed = [call for call in calls if isinstance(call[2], Failure)]
     calls = [call for call in calls if not isinstance(call[2], Failure)]
-    found = _common(iter(calls))
+    common = _common(iter(calls))
     # Where nothing is given, as for an input that is asked for, every answer is always the same.
-    if not found or not any(args or kwargs for args, kwargs, _ in calls):
+    if not common or not any(args or kwargs for args, kwargs, _ in calls):
         return ""
     # To fail where a value is wanted is no work; to refuse what is to be refused is some.
     if any(_refuses(reference, args, kwargs) for args, kwargs, _ in failed):
@@ -37,13 +37,13 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
     with contextlib.suppress(Exception):
         if _common((a, k, reference(*a, **k)) for a, k, _ in calls):
             return ""
-    told = list(dict.fromkeys(min(part, key=str) for part in found))
+    kinds = list(dict.fromkeys(min(part, key=str) for part in common))
     handed = [*parameters(reference, len(calls[0][0])), *calls[0][1]]
     names = [
         f"`{handed[value]}` as it came"
         if from_where == "argument"
         else f"{_told(value)}, whatever is given"
-        for from_where, value in told
+        for from_where, value in kinds
     ]
     return f"every call returns {' and '.join(names)}"
 

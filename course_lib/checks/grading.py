@@ -111,12 +111,12 @@ def _tried(prop: Property, trial: Trial, examples: bool, reveal: bool) -> Row:
     shown = trial.failing() if why and examples else None
     if why and not reveal:
         why, shown = trial.concealed(why)
-    passed, hint, left = why is None, prop.hint, ""
+    passed, hint, reason = why is None, prop.hint, ""
     if passed and trial.open is not None:
         passed = trial.open.type != CannotCap.__name__
         hint = SLOW if passed else UNTRIED
-        left = f"{trial.open.message}; not judged" if passed else UNTRIED
-    return Row(prop.name, prop.says, passed, prop.points, why or "", hint, left, shown)
+        reason = f"{trial.open.message}; not judged" if passed else UNTRIED
+    return Row(prop.name, prop.says, passed, prop.points, why or "", hint, reason, shown)
 
 
 @contextlib.contextmanager

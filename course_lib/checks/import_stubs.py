@@ -145,5 +145,5 @@ def _origin(value: Any) -> str:
         return value.__name__
     kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
     own = getattr(value, "__module__", None) if callable(value) else None
-    found = [str(name) for name in (own, *(kind.__module__ for kind in kinds))]
-    return next(filter(absent, found), "")
+    modules = [str(name) for name in (own, *(kind.__module__ for kind in kinds))]
+    return next(filter(absent, modules), "")

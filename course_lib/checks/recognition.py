@@ -54,7 +54,7 @@ def _near(
 @cache
 def composed(exercise: Exercise) -> Mapping[str, str]:
     """Two mistakes of an exercise in one answer, by both names, where their code allows it."""
-    found = {}
+    pairs = {}
     for one, other in combinations(exercise.mistakes, 2):
         # What the two have in common may be written as in any other answer.
         bases = [a.source for a in (*exercise.alternatives, *exercise.mistakes)]
@@ -63,8 +63,8 @@ def composed(exercise: Exercise) -> Mapping[str, str]:
         both = next(filter(None, sources), None)
         # Two loops with an end each may have none together.
         if both and "while" not in both:
-            found[f"{one.name}{AND}{other.name}"] = both
-    return found
+            pairs[f"{one.name}{AND}{other.name}"] = both
+    return pairs
 
 
 def bank_reports(

@@ -93,11 +93,11 @@ class Report:
 
     def outcomes(self) -> tuple[list[bool | None], list[list[Any]]]:
         """Of each property the verdict, None where it is open, and what was returned to it."""
-        left, returned = list(self.transcript), []
+        transcript, returned = list(self.transcript), []
         for row in self.rows:
-            end = next(n for n, v in enumerate(left) if type(v) is str and v == row.name)
-            returned.append(left[:end])
-            left = left[end + 1 :]
+            end = next(n for n, v in enumerate(transcript) if type(v) is str and v == row.name)
+            returned.append(transcript[:end])
+            transcript = transcript[end + 1 :]
         judged = (None if row.open or row.why == ALONE else row.passed for row in self.rows)
         return list(judged), returned
 
@@ -115,8 +115,8 @@ class Report:
     def why(self, row: Row) -> str:
         """Why a requirement does not hold; a crash that has been told is not told again."""
         first = next(r for r in self.rows if _apart_from_sizes(r.why) == _apart_from_sizes(row.why))
-        told = first is not row and row.why.startswith("raised")
-        return f"the same as in {first.name}" if told else row.why
+        repeated = first is not row and row.why.startswith("raised")
+        return f"the same as in {first.name}" if repeated else row.why
 
     @property
     def headline(self) -> str:
@@ -132,12 +132,12 @@ class Report:
 
     def hints(self) -> list[str]:
         """The mistakes' hints, else those of the failing properties, and what is left open."""
-        left = list(dict.fromkeys(row.hint for row in self.rows if row.open))
+        others = list(dict.fromkeys(row.hint for row in self.rows if row.open))
         if self.mistakes:
-            return [*(mistake.hint for mistake in self.mistakes), *left]
+            return [*(mistake.hint for mistake in self.mistakes), *others]
         if self.one_reason.startswith("raised"):
-            return left
-        return list(dict.fromkeys(row.hint for row in self.rows if row.failed))[:2] + left
+            return others
+        return list(dict.fromkeys(row.hint for row in self.rows if row.failed))[:2] + others
 
     def table(self) -> str:
         """The report as plain text, for a terminal or the output of a cell."""

@@ -139,9 +139,9 @@ def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
     signs = {getattr(step, name) for step in steps for name in step.trait_names()
              if "delim" in name and not name.startswith("hashed")}  # fmt: skip
     for number, cell in enumerate(notebook.cells, 1):
-        if found := sorted(sign for sign in signs if sign in cell.source):
+        if hidden := sorted(sign for sign in signs if sign in cell.source):
             raise AuthoringError(
-                f"{name}, cell {number}: `{found[0]}` would stand in the release as it is. A check"
+                f"{name}, cell {number}: `{hidden[0]}` would stand in the release as it is. A check"
                 " is a property of the exercise's bank, and what a written answer earns points for"
                 " stands in the rubrics"
             )
@@ -254,7 +254,7 @@ def _signatures_survive(
     solution: NotebookNode, release: NotebookNode, exercises: tuple[Exercise, ...], name: str
 ) -> None:
     def signatures(notebook: NotebookNode) -> dict[str, str]:
-        found = {}
+        arguments = {}
         for number, cell in enumerate(notebook.cells, 1):
             if not marks(cell).get("solution") or cell.cell_type != "code":
                 continue
@@ -264,10 +264,10 @@ def _signatures_survive(
                 raise AuthoringError(f"{name}, cell {number}: {error}") from None
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef):
-                    found[node.name] = ast.dump(node.args)
+                    arguments[node.name] = ast.dump(node.args)
                 elif isinstance(node, ast.ClassDef):
-                    found[node.name] = "class"
-        return found
+                    arguments[node.name] = "class"
+        return arguments
 
     before, after = signatures(solution), signatures(release)
     for exercise in exercises:
@@ -282,7 +282,7 @@ def _signatures_survive(
 
 def answers(root: Path) -> dict[str, Model]:
     """The model answers by exercise id, as students would hand them in."""
-    found: dict[str, Model] = {}
+    models: dict[str, Model] = {}
     for source in sources(root):
         before: list[str] = []
         parts: list[str] = []
@@ -292,11 +292,11 @@ def answers(root: Path) -> dict[str, Model]:
             if BEGIN in cell.source:
                 parts.append(cell.source)
             elif match := CHECK.search(cell.source):
-                found[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
+                models[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
                 before, parts, given = before + parts, [], []
             else:
                 given += GIVEN.findall(cell.source)
-    return found
+    return models
 
 
 def code(source: Path) -> list[str]:
@@ -376,6 +376,6 @@ def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Pa
     nbgrader's configuration says what is ignored, and so does nbgrader's own rule.
     """
     ignored = CourseDirectory(config=nbgrader_config(root)).ignore
-    found = map(Path, find_all_files(str(source.parent), ignored))
+    copies = map(Path, find_all_files(str(source.parent), ignored))
     known = {source.parent / file for file in assignment.files()}
-    return sorted(path for path in found if path not in known and path != source)
+    return sorted(path for path in copies if path not in known and path != source)

@@ -55,12 +55,12 @@ class Bench:
         self.define(text)
 
         def checked(worker: Worker) -> Report:
-            proxy, left = worker.proxy(), MOST_REQUESTS
+            proxy, requests = worker.proxy(), MOST_REQUESTS
 
             def counted(frame: bytes) -> bytes:
-                nonlocal left
-                left -= 1
-                if left < 0:
+                nonlocal requests
+                requests -= 1
+                if requests < 0:
                     # A property takes all errors but this one for the answer's.
                     why = "its checks take too long for a sheet"
                     raise AnswerLost(why) from Undecided(why)

@@ -136,8 +136,8 @@ class Reading:
         modules: Mapping[str, str] | None = None,
     ) -> None:
         self.modules = dict(modules or {})
-        written = [(found, source) for source in own if (found := as_run.WRITES.match(source))]
-        texts = {found[1]: source[found.end() :] for found, source in written}
+        written = [(match, source) for source in own if (match := as_run.WRITES.match(source))]
+        texts = {match[1]: source[match.end() :] for match, source in written}
         texts |= {name.removesuffix(".py"): text for name, text in self.modules.items()}
         self.own = (*own, *texts.values())
         self.bound = (_names(self.own) | _names(tuple(given))) - _unknown(self.own)
@@ -159,8 +159,8 @@ class Reading:
         if re.search(r"#\s*type:(?!\s*ignore)", part):
             # TorchScript evaluates it.
             return ["a type comment"]
-        found = _odd(tree, self.bound, self.fields, self.beside, GUARDED if guarded else ())
-        return list(dict.fromkeys(found))
+        names = _odd(tree, self.bound, self.fields, self.beside, GUARDED if guarded else ())
+        return list(dict.fromkeys(names))
 
     def _module(self, text: str) -> tuple[str, list[str]]:
         """A module's text without what is odd, and what that is; nothing in it is guarded."""
@@ -182,9 +182,9 @@ class Reading:
 
 def _reached(tree: ast.AST) -> set[str]:
     """Names of what others define: attributes, and what is imported."""
-    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return found.union(alias.name for node in imports for alias in node.names)
+    return names.union(alias.name for node in imports for alias in node.names)
 
 
 @cache
@@ -208,13 +208,13 @@ def plain_words() -> frozenset[str]:
               itertools, collections, torch.Tensor, torch.nn, torch.nn.Module, torch.optim,
               torch.nn.functional, torch.nn.init, torch.linalg, torch.special, torch.fft,
               torch._C._VariableFunctions)  # fmt: skip
-    found = {
+    words = {
         name for o in owners for name in dir(o)
         if not isinstance(getattr(o, name, None), ModuleType)
     }  # fmt: skip
-    found.update(torch.functional.__all__)
-    found.update(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
-    public = {name for name in found - _HATCHES if not name.startswith("_")}
+    words.update(torch.functional.__all__)
+    words.update(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
+    public = {name for name in words - _HATCHES if not name.startswith("_")}
     return frozenset({*VOCABULARY, *_HARMLESS, *public})
 
 
@@ -229,18 +229,18 @@ def _inner_words() -> frozenset[str]:
 @cache
 def _fields(own: tuple[str, ...]) -> frozenset[str]:
     """Attributes that a notebook gives its own classes and objects."""
-    found: set[str] = set()
+    names: set[str] = set()
     for tree in _parts(own):
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                found.update(_bound(node.body))
+                names.update(_bound(node.body))
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.add(node.attr)
+                names.add(node.attr)
             elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _KEEPING:
                 first = node.args[0] if node.args else None
                 if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                    found.add(first.value)
-    return frozenset(found)
+                    names.add(first.value)
+    return frozenset(names)
 
 
 @cache
@@ -253,13 +253,13 @@ def _offered(module: str) -> frozenset[str]:
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if not (rest == "plots" or rest.split(".")[0] == "data") or not path.is_file():
         return frozenset()
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("course_lib"):
             continue
         if not isinstance(node, ast.Import):
-            found.update(_bound([node]))
-    return frozenset(name for name in found if not name.startswith("_"))
+            names.update(_bound([node]))
+    return frozenset(name for name in names if not name.startswith("_"))
 
 
 def _of_library(node: ast.ImportFrom) -> Iterator[str]:

@@ -75,7 +75,7 @@ class Cluster:
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
         """A connection, as soon as there is a scheduler."""
-        until, told = time.monotonic() + self.patience, False
+        until, announced = time.monotonic() + self.patience, False
         while True:
             try:
                 client = self._dask.Client(self.address, timeout=min(10.0, self.patience))
@@ -91,9 +91,9 @@ class Cluster:
                     f"no scheduler at {self.address} ({failed}): start `dask scheduler` there."
                     " Nothing is lost; the same command goes on from here"
                 )
-            if not told:
+            if not announced:
                 self.tell(f"waiting for a scheduler at {self.address}")
-                told = True
+                announced = True
             time.sleep(LOOK)
         try:
             yield client
@@ -157,7 +157,7 @@ class Cluster:
     def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
         """The next answer, or that the scheduler is gone."""
         begun = since = time.monotonic()
-        told = False
+        announced = False
         while True:
             try:
                 future = answers.get(timeout=LOOK)
@@ -168,10 +168,10 @@ class Cluster:
             if client.status != "running":
                 raise _Lost
             if self._staffed(client):
-                since, told = time.monotonic(), False
-            elif not told:
+                since, announced = time.monotonic(), False
+            elif not announced:
                 self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
-                told = True
+                announced = True
             if time.monotonic() - since > self.patience:
                 raise Refused(
                     f"no worker at {self.address} for {self.patience:.0f} seconds: start"

@@ -111,10 +111,10 @@ def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str)
     """Texts of the student's own next to a marked cell."""
     given = {inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
     place = next(n for n, c in enumerate(notebook.cells) if id_of(c) == grade_id)
-    found = []
+    texts = []
     for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
         for cell in itertools.takewhile(lambda c: not id_of(c), cells):
             text = cell.source.strip()
             if cell.cell_type == "markdown" and text and text not in given:
-                found.append(text)
-    return found
+                texts.append(text)
+    return texts

@@ -89,12 +89,12 @@ def judge_notebook(
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
     limits = limits or Limits()
-    left = limits.whole if seconds is None else seconds
+    budget = limits.whole if seconds is None else seconds
     written = "\n".join(c.source for c in submission.notebook.cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
     start = partial(Worker, forkserver, limits, judge, needs, beside=submission.modules)
-    session = Session(start, left)
-    kept = MAX_KEPT
+    session = Session(start, budget)
+    room = MAX_KEPT
     failed: list[Raised] = []
     cells = align(submission, release)
 
@@ -111,8 +111,8 @@ def judge_notebook(
     try:
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
-            said = marks(cell) if own else {}
-            if said.get("grade"):
+            facts = marks(cell) if own else {}
+            if facts.get("grade"):
                 mark = _judge_cell(cell, session, second_look)
                 result.marks.append(mark)
                 if mark.report and mark.report.undefined():
@@ -126,11 +126,11 @@ def judge_notebook(
                         result.notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
                     failed.append(error)
                 # An output without a word takes its room, too.
-                kept -= sum(len(str(output)) + 1000 for output in cell.outputs)
-                if kept < 0:
+                room -= sum(len(str(output)) + 1000 for output in cell.outputs)
+                if room < 0:
                     cell.outputs = [_output("stream", name="stdout", text=FULL)]
                 if lost:
-                    where = said.get("grade_id", "one of the student's own cells")
+                    where = facts.get("grade_id", "one of the student's own cells")
                     result.notes.append(f"While running {where}: {lost}. The rest went on without.")
                     cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
     finally:

@@ -89,9 +89,9 @@ class JudgeProcess:
         command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
         one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
         # Behind Formgrader's button the caller holds a hub's token; who judges needs none.
-        kept = {n: v for n, v in os.environ.items() if not n.startswith(("JUPYTERHUB_", "JPY_"))}
+        env = {n: v for n, v in os.environ.items() if not n.startswith(("JUPYTERHUB_", "JPY_"))}
         self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=kept | one, stdin=subprocess.DEVNULL
+            command, pass_fds=[theirs.fileno()], env=env | one, stdin=subprocess.DEVNULL
         )
         theirs.close()
         self._link = Connection(ours.detach())

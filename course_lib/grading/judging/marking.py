@@ -55,12 +55,12 @@ class Marker:
         try:
             tries: list[Judged] = []
             until = time.monotonic() + self.limits.whole
-            while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
+            while len(tries) < TRIES and (seconds := until - time.monotonic()) > 0:
                 submission = parsing.parse(task.content)
                 submission.modules = task.modules
                 tries.append(judge_notebook(
                     submission, self.assignment.release, seed, forkserver, self.limits, judge,
-                    seconds=left,
+                    seconds=seconds,
                 ))  # fmt: skip
                 if not tries[-1].killed:
                     break

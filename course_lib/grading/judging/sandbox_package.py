@@ -124,8 +124,8 @@ def parts(library: Path, entries: Iterable[str]) -> dict[str, bytes]:
     files = {}
     for entry in entries:
         path = library / entry
-        found = [path] if path.is_file() else sorted(path.rglob("*"))
-        for file in found:
+        paths = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in paths:
             if file.is_file() and "__pycache__" not in file.parts:
                 files[file.relative_to(library).as_posix()] = file.read_bytes()
     return files

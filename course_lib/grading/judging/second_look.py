@@ -112,8 +112,8 @@ class SecondGrader:
             )
             report = bare.report
         if report.score and not plain.earns(report.score):
-            told = dict.fromkeys([*plain.seen, *(n for names in odd.values() for n in names)])
-            what = ", ".join(f"`{name:.60}`" for name in list(told)[:MOST_NAMES])
+            reasons = dict.fromkeys([*plain.seen, *(n for names in odd.values() for n in names)])
+            what = ", ".join(f"`{name:.60}`" for name in list(reasons)[:MOST_NAMES])
             self.ask(
                 f"The answer of {exercise.id} earns {report.score:g} points with what right"
                 f" answers do without{': ' + what if what else ''}"
@@ -138,7 +138,7 @@ class SecondGrader:
         The ``setup`` runs before; ``parts`` are statements, each after the cell that it is from.
         """
         session = self.start(exercise.forbidden, modules, record)
-        found, lost = _Regraded(None, []), set[str]()
+        regraded, lost = _Regraded(None, []), set[str]()
         expected = {error.source for error in self.failed}
         try:
             for text in filter(None, setup):
@@ -152,20 +152,20 @@ class SecondGrader:
                 # For want of what was refused, or of what came of it.
                 due = error and (_GONE.search(error.error) or lost.intersection(error.missing))
                 if source not in expected and not due:
-                    found.broken = found.broken or str(error or ended)
+                    regraded.broken = regraded.broken or str(error or ended)
                 lost.update(binds(part))
             proxy = session.worker.proxy()
-            found.report = _report(exercise, proxy, self.seed)
+            regraded.report = _report(exercise, proxy, self.seed)
             # Of what any exercise forbids it is settled where it may be used.
             seen = [n for n in proxy.seen() if not refuses(tuple(FORBIDDEN), n)]
-            found.seen = unusual(seen, VOCABULARY)
+            regraded.seen = unusual(seen, VOCABULARY)
         except AnswerLost as ending:
             if session.left <= 0:
                 raise TimeUsedUp(str(ending)) from None
-            found = _Regraded(None, [], found.broken or str(ending))
+            regraded = _Regraded(None, [], regraded.broken or str(ending))
         finally:
             session.end()
-        return found
+        return regraded
 
 
 class TimeUsedUp(Exception):

@@ -107,23 +107,23 @@ class Exporter:
         for assignment, column in self._columns(sorted(scores)).items():
             given = scores[assignment]
             cells = [self.table.values(n)[column] for n in range(self.head, len(self.table.rows))]
-            maxima = [self._told(column, said) for _, said in rows.values()]
+            maxima = [self._told(column, fields) for _, fields in rows.values()]
             title = self.table.header[column]
             self.read = Numbers(f"{self.table.path}, {title!r}", [*cells, *maxima])
             before = facts["sent"].get(f"{system} {assignment}", {})
             for student in sorted(set(given) & set(rows)):
-                line, said = rows[student]
+                line, fields = rows[student]
                 if not (given[student].finished or options.unfinished):
                     self.report["waiting_for_a_person"].append(f"{student}: {assignment}")
                     continue
-                points = self._points(given[student], column, said)
+                points = self._points(given[student], column, fields)
                 after = f"{points:.2f}".rstrip("0").rstrip(".").replace(".", self.read.mark)
                 before_it = self.table.values(line)[column]
                 change = ScoreChange(student, assignment, line, before_it, after, round(points, 2))
                 sent = before.get(student, {})
                 self._decide(change, column, sent.get("scores", []))
                 if options.feedback:
-                    self._pack(assignment, student, said, sent.get("page", ""))
+                    self._pack(assignment, student, fields, sent.get("page", ""))
             self.report["scored_here_and_not_in_the_file"] += [
                 f"{self.people.called(student)}: {assignment}"
                 for student in sorted(set(given) - set(rows))

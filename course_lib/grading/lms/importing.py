@@ -60,12 +60,12 @@ def plan(
     result = Import(system, {}, report)
     lines: dict[str, int] = {}
     taken = {fold(student) for student in {**people.students, **people.gradebook}}
-    for line, said in _rows(table, headers).items():
-        student, how = people.find(said, by_name=False)
+    for line, fields in _rows(table, headers).items():
+        student, how = people.find(fields, by_name=False)
         if not student and how != NOBODY:
             raise Refused(f"{path}, row {line + 1}: {how}. Nothing was imported")
         if not student:
-            student = _folder(path, line, said, named)
+            student = _folder(path, line, fields, named)
             if fold(student) in taken:
                 raise Refused(
                     f"{path}, row {line + 1}: {plain(student)} is somebody else here already; call"
@@ -79,7 +79,7 @@ def plan(
         lines[student] = line
         taken.add(fold(student))
         old = people.students.get(student, {})
-        result.students[student] = person = _person(old, said, system)
+        result.students[student] = person = _person(old, fields, system)
         if old != person:
             new = student not in people.students and student not in people.gradebook
             report["new" if new else "changed"].append(f"{student}: {summary(person)}")

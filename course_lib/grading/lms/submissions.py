@@ -197,9 +197,9 @@ class Submissions:
         elif row and {*map(squeezed, endings(name))} & {*names, "participant"}:
             # A team's folder has a number, too, and it is another participant's.
             candidates = [row]
-        found = [self.people.find(said) for said in candidates]
-        students = {student for student, _ in found if student}
-        why = next((how for student, how in found if not student and how != NOBODY), NOBODY)
+        owners = [self.people.find(candidate) for candidate in candidates]
+        students = {student for student, _ in owners if student}
+        why = next((how for student, how in owners if not student and how != NOBODY), NOBODY)
         if len(students) > 1:
             # The title of an assignment, or a group's name, may end in a name.
             return Owners(set(), "", "", f"it may be {' or '.join(sorted(students))}'s")

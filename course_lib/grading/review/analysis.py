@@ -231,7 +231,7 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
         for mistake in find(identifier).mistakes:
             had = [a for a in answers if mistake.name in a.mistakes]
             again = [a for a in had if mistake.name in a.earlier]
-            left = [a for a in again if mistake.name not in a.mistake.split(AND)]
+            without_it = [a for a in again if mistake.name not in a.mistake.split(AND)]
             if had:
                 rows.append({
                     "assignment": name, "exercise": identifier,
@@ -239,10 +239,10 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
                     "n": len(answers), "students": len(had),
                     "now": sum(mistake.name in a.mistake.split(AND) for a in had),
                     **_share(len(had), len(answers)),
-                    "again": len(again), "still": len(again) - len(left),
-                    **_share(len(again) - len(left), len(again), "survives"),
-                    "another": sum(bool(a.mistake) for a in left),
-                    "solved": sum(False not in a.held.values() for a in left),
+                    "again": len(again), "still": len(again) - len(without_it),
+                    **_share(len(again) - len(without_it), len(again), "survives"),
+                    "another": sum(bool(a.mistake) for a in without_it),
+                    "solved": sum(False not in a.held.values() for a in without_it),
                 })  # fmt: skip
     return rows
 

@@ -174,13 +174,13 @@ def _tokens(cell: NotebookNode) -> list[Token]:
 
 
 def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
-    found = []
+    matches = []
     for grade_id, a in one.items():
         if b := other.get(grade_id):
             spans = passages(a.print_, b.print_, (a.tokens, b.tokens))
             if spans[0]:
-                found.append(Match(grade_id, (a.source, b.source), spans))
-    return found
+                matches.append(Match(grade_id, (a.source, b.source), spans))
+    return matches
 
 
 def write(report: Similarities, folder: Path) -> Path:

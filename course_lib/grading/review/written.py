@@ -195,8 +195,8 @@ class SecondLook(WrittenQuestion):
         for answer, grade in first[:count]:
             fresh = WrittenAnswer(answer.key, answer.student, answer.text)
             if mark := theirs.get(answer.key):
-                given, said = mark.given, mark.comment
-                fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=said)
+                given, comment = mark.given, mark.comment
+                fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=comment)
             rows[answer.student] = fresh, grade
         return rows
 
