@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Container, Iterator
 from dataclasses import replace
+from functools import partial
 
 from tqdm import tqdm
 
@@ -50,10 +51,10 @@ def grade(
     harmless: set[str] = set()
     if exercise.records is not None:
         seed = exercise.records.seed(seed)
-    bar = {"leave": False, "delay": BEFORE_IT_SHOWS, "disable": not progress, "file": sys.stdout}
-    for prop in tqdm(exercise.properties, "properties tried", **bar):
+    bar = partial(tqdm, leave=False, delay=BEFORE_IT_SHOWS, disable=not progress, file=sys.stdout)
+    for prop in bar(exercise.properties, "properties tried"):
         trial = Trial(exercise, proxy, sample_seed(seed, exercise.id, prop.name))
-        row = _tried(prop, trial, examples, reveal)
+        row = _tried(exercise, prop, trial, examples, reveal)
         rows.append(row)
         if trial.affordable and (row.why or trial.measured == len(trial.transcript)):
             affordable.add(prop.name)
@@ -101,9 +102,9 @@ def _with_others(rows: list[Row], harmless: Container[str]) -> list[Row]:
     ]
 
 
-def _tried(prop: Property, trial: Trial, examples: bool, reveal: bool) -> Row:
+def _tried(exercise: Exercise, prop: Property, trial: Trial, examples: bool, reveal: bool) -> Row:
     """The verdict on a property; it is open where nobody can tell."""
-    with trial.proxy.refusing(trial.exercise.forbidden, trial.exercise.id):
+    with trial.proxy.refusing(exercise.forbidden, exercise.id):
         try:
             why = attempt(prop.run, trial)[1]
         except Unrecorded:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import combinations
 
 from tqdm import tqdm
@@ -71,8 +71,8 @@ def bank_reports(
     exercise: Exercise, seed: str = "0" * 32, *, progress: bool = False
 ) -> tuple[tuple[Answer, Report], ...]:
     """Every banked mistake of an exercise, graded with this seed in this process."""
-    bar = {"leave": False, "delay": BEFORE_IT_SHOWS, "disable": not progress, "file": sys.stdout}
-    mistakes = tqdm(exercise.mistakes, "known mistakes compared", **bar)
+    bar = partial(tqdm, leave=False, delay=BEFORE_IT_SHOWS, disable=not progress, file=sys.stdout)
+    mistakes = bar(exercise.mistakes, "known mistakes compared")
     return tuple((m, _banked(exercise, m.name, seed)) for m in mistakes)
 
 

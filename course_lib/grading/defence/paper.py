@@ -195,8 +195,9 @@ class Defence:
         sheets: dict[str, Sheet] = {}
         with contextlib.closing(of_course(self.course, jobs).judge_all(self, tasks)) as judging:
             for task, done in judging:
-                died = isinstance(done, JudgeDied)
-                sheets[task.student] = Sheet(task.student, "", reason=str(done)) if died else done
+                if isinstance(done, JudgeDied):
+                    done = Sheet(task.student, "", reason=str(done))
+                sheets[task.student] = done
                 say()
         return sheets
 

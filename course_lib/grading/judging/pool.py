@@ -93,7 +93,8 @@ class Pool:
                 if not self.judges:
                     self._hire_all(work, min(self.jobs, len(waiting)))
                 self._hand_out(waiting)
-                finished = [self._result(work, judge) for judge in self._ready()]
+                ready = wait([judge.link for judge in self._busy()])
+                finished = [self._result(work, j) for j in self._busy() if j.link in ready]
                 for kind, content, task, tried in finished:
                     if kind == "failed":
                         raise WorkerFailed(content)
@@ -115,11 +116,6 @@ class Pool:
 
     def _busy(self) -> list[_Judge]:
         return [judge for judge in self.judges if judge.task is not None]
-
-    def _ready(self) -> list[_Judge]:
-        """Whoever has an answer or has ended, waited for."""
-        ready = wait([judge.link for judge in self._busy()])
-        return [judge for judge in self._busy() if judge.link in ready]
 
     def _result(self, work: Judging[Task, Done], judge: _Judge) -> tuple[str, Any, Task, int]:
         """What came of a judge's task; a new judge is put in the place of a dead one."""
@@ -216,7 +212,7 @@ def _serve(
         try:
             answer = ("done", work.judge(task, forkserver, number))
         except ForkServerLost as lost:
-            answer = ("lost", str(lost))  # type: ignore[assignment]
+            answer = ("lost", str(lost))
         except WorkerFailed as failed:
-            answer = ("failed", str(failed))  # type: ignore[assignment]
+            answer = ("failed", str(failed))
         link.send(answer)
