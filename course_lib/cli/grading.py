@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from course_lib.grading.authoring import Model
-    from course_lib.grading.classroom import Classroom, Judges
+    from course_lib.grading.classroom import Classroom
+    from course_lib.grading.judging.cluster import Cluster
+    from course_lib.grading.judging.pool import Pool
     from course_lib.grading.judging.results import Verdict
 
 
@@ -182,7 +184,7 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Judges]:
+def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Cluster]:
     """Who judges: on this machine a warm parent starts, while this process imports for seconds."""
     many, walls = jobs(arguments), not arguments.unsafe
     from course_lib.grading.judging import fast_imports, pool
@@ -202,7 +204,7 @@ def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Judges]:
 
 
 def _grade(
-    arguments: argparse.Namespace, root: Path, course: Path, judges: Judges | None
+    arguments: argparse.Namespace, root: Path, course: Path, judges: Pool | Cluster | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The report, as data and in lines."""
     from course_lib.grading import sample
@@ -243,7 +245,7 @@ def _grade(
 
 
 def _with_bar(
-    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], judges: Judges
+    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], judges: Pool | Cluster
 ) -> list[Verdict]:
     """Grade; a bar shows what is done, what failed, how fast it goes and how long it takes."""
     from tqdm import tqdm

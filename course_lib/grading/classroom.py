@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from course_lib.errors import Refused
 from course_lib.grading import lateness
@@ -21,18 +21,13 @@ from course_lib.grading.intake.exchange import read_exchange_files
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import JudgeDied
 from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.results import Files, Task, Verdict
+from course_lib.grading.judging.results import Task, Verdict
 from course_lib.grading.records.course_folder import grading_seed
 from course_lib.grading.records.verdict_store import VerdictStore
 
-
-class Judges(Protocol):
-    """Who judges: a :class:`.pool.Pool` of this machine or a :class:`.cluster.Cluster`."""
-
-    def judge_all(
-        self, marker: Marker, tasks: Sequence[Task], /
-    ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
-        """Judge many submissions; yields each task with what came of it, as they finish."""
+if TYPE_CHECKING:
+    from course_lib.grading.judging.cluster import Cluster
+    from course_lib.grading.judging.pool import Pool
 
 
 class Classroom:
@@ -70,7 +65,7 @@ class Classroom:
 
     def grade(
         self,
-        judges: Judges,
+        judges: Pool | Cluster,
         only: Iterable[str] | None = None,
         say: Callable[[Verdict], None] = lambda v: None,
     ) -> list[Verdict]:
@@ -90,24 +85,8 @@ class Classroom:
                     verdicts[task.student] = verdict
                     say(verdict)
             if not self.records.staged:
-                self.penalise(list(verdicts.values()))
+                lateness.penalise(self.records, self.root, verdicts.values())
         return [verdicts[student] for student in chosen]
-
-    def penalise(self, verdicts: Iterable[Verdict]) -> None:
-        """Write what lateness costs, also for what was graded before: an extension came since.
-
-        The caller holds the course's lock.
-        """
-        plugin = lateness.plugin(self.course, self.root)
-        concerned = [v for v in verdicts if v.score is not None]
-        if plugin is None and all(v.penalty is None for v in concerned):
-            return
-        book = self.records.gradebook()
-        for verdict in concerned:
-            last = verdict.penalty
-            verdict.penalty = lateness.assign(book, self.name, verdict.student, plugin, last)
-            if verdict.penalty != last:
-                self.records.remember(verdict)
 
     def choose(self, only: Iterable[str] | None) -> list[str]:
         """Everybody who has submitted, or those named."""

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -59,15 +59,19 @@ class Pool:
     """The judges of this machine, and the warm parent that gives them workers.
 
     Entered as a context manager it starts the warm parent at once, which then imports while its
-    caller does; otherwise it is started with the first task. Workers must not see ``places``.
+    caller does; otherwise it is started with the first task. Before judges are forked, ``examine``
+    has a look at it.
     """
 
     def __init__(
-        self, start: Callable[[], ForkServer], jobs: int = 1, places: Iterable[Path] = ()
+        self,
+        start: Callable[[], ForkServer],
+        jobs: int = 1,
+        examine: Callable[[ForkServer], object] = lambda forkserver: None,
     ) -> None:
         if jobs < 1:
             raise Refused(f"jobs is {jobs}, wanted at least 1")
-        self.start, self.jobs, self.places = start, jobs, places
+        self.start, self.jobs, self.examine = start, jobs, examine
         self.forkserver: ForkServer | None = None
         self.judges: list[_Judge] = []
 
@@ -131,15 +135,13 @@ class Pool:
         return kind, content, task, tried
 
     def _hire_all(self, work: Judging[Task, Done], many: int) -> None:
-        # Not before the warm parent is at work: these load torch.
+        # Not before the warm parent is at work.
         import torch
-
-        from course_lib.grading.judging import doctor
 
         # A process in which torch has started threads hangs when it is forked.
         torch.set_num_threads(1)
         self.forkserver = self.forkserver or self.start()
-        doctor.behind_walls(self.forkserver, self.places)
+        self.examine(self.forkserver)
         self.judges = [self._hire(work, number) for number in range(many)]
 
     def _hire(self, work: Judging[Task, Done], number: int) -> _Judge:
@@ -175,8 +177,13 @@ class Pool:
 
 def of_course(course: Path, jobs: int = 1, *, walls: bool = True) -> Pool:
     """The judges for the hand-ins of a course folder, which workers must not see."""
-    start = partial(ForkServer, course / ".kits", judges=jobs, walls=walls)
-    return Pool(start, jobs, [course])
+
+    def examine(forkserver: ForkServer) -> None:
+        from course_lib.grading.judging import doctor
+
+        doctor.behind_walls(forkserver, [course])
+
+    return Pool(partial(ForkServer, course / ".kits", judges=jobs, walls=walls), jobs, examine)
 
 
 @contextlib.contextmanager

@@ -33,9 +33,10 @@ PATIENCE = 60
 @contextlib.contextmanager
 def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
     """A course's gradebook, created when it is not there."""
+    address = url(course, db)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with database.opened(url(course, db)) as gradebook:
+        with database.opened(address) as gradebook:
             yield gradebook
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from course_lib.checks import seeds
 from course_lib.errors import Refused
 from course_lib.files import write_whole
+from course_lib.grading import lateness
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
-from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
 from course_lib.grading.records.course_folder import SEEDS, grading_seed, known_seeds
 
@@ -77,7 +77,7 @@ class Regrade:
             if verdict.score is not None
             for before in [standing.get(verdict.student, {})]
             for exercise, after in verdict.exercises.items()
-            if exercise not in before or not same(before[exercise], after)
+            if exercise not in before or not lateness.same(before[exercise], after)
         ]
 
     def publish(self, verdicts: Sequence[Verdict]) -> list[str]:
@@ -103,7 +103,7 @@ class Regrade:
                     continue
                 standing.write(new, staged.files(new), task.came_with)
             written = [standing.verdict(verdict.student) for verdict in verdicts]
-            self.standing.penalise([verdict for verdict in written if verdict])
+            lateness.penalise(standing, self.standing.root, filter(None, written))
             shutil.rmtree(self.folder)
         return alone
 

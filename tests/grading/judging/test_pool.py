@@ -19,7 +19,6 @@ class NoForkServer:
     """Stands where no worker is needed; remembers that it was ended."""
 
     started = ended = 0
-    walls = False
 
     def __init__(self):
         type(self).started += 1
