@@ -209,42 +209,6 @@ def tally(members: Sequence[Card]) -> str:
     return "; ".join([f"{len(members)} claims", *parts]) + "."
 
 
-def larger_sizes(what: Experiment, records: Sequence[Record]) -> str:
-    """How much of an experiment has run at sizes ``day`` and ``full``, in a line of Markdown.
-
-    Returns a sentence for ``day``, and one for ``full`` where there is such a size.
-    """
-    said = {"day": "none planned"} | {
-        size: _progress(what, _of_plan(what, records, size), size)
-        for size in what.sizes
-        if size != "cpu"
-    }
-    return " ".join(f"`{what.name}` at size *{size}*, {runs}." for size, runs in said.items())
-
-
-def _of_plan(what: Experiment, records: Sequence[Record], size: str) -> list[Record]:
-    """The records of the runs that are planned at a size."""
-    wanted = what.committed(size)
-    there = [r for r in records if (r.experiment, r.size) == (what.name, size)]
-    return [r for r in there if (r.arm, r.seed) in wanted]
-
-
-def _progress(what: Experiment, there: Sequence[Record], size: str) -> str:
-    """How many of the planned runs are there, and how many seeds each arm has."""
-    wanted = what.committed(size)
-    if not there:
-        return f"not run: 0 of {len(wanted)}"
-    seeds = Counter(record.arm for record in there)
-    arms: dict[int, list[str]] = {}
-    for arm in dict.fromkeys(arm for arm, _ in wanted):
-        arms.setdefault(seeds[arm], []).append(arm)
-    said = []
-    for n in sorted(arms, reverse=True):
-        names = "each arm" if len(arms) == 1 else ", ".join(arms[n])
-        said.append(f"{n} seed{'s' * (n > 1)} of {names}" if n else f"not run: {names}")
-    return f"{len(there)} of {len(wanted)}: {'; '.join(said)}"
-
-
 def _words(name: str) -> str:
     """A key of a record in words; a name within a nested result comes behind a comma.
 
