@@ -66,15 +66,15 @@ def run_verify(arguments: argparse.Namespace) -> int:
     import tempfile
 
     from course_lib.grading.intake.parsing import plain
-    from course_lib.grading.judging import doctor, sandbox_package
+    from course_lib.grading.judging import doctor
     from course_lib.grading.judging.forkserver import ForkServer
     from course_lib.handout.proof import read
     from course_lib.handout.verify import verify
 
     content, key = read(arguments.proof)
     with tempfile.TemporaryDirectory(prefix="course-proof-") as folder:
-        package = sandbox_package.build(Path(folder, "package"))
-        with doctor.behind_walls(ForkServer(package, walls=not arguments.unsafe)) as forkserver:
+        kits = Path(folder, "package")
+        with doctor.behind_walls(ForkServer(kits, walls=not arguments.unsafe)) as forkserver:
             verified = verify(content, sources(), forkserver, say)
     faults = [fault for one in verified for fault in one.faults]
     who = f"{plain(content.name)} (as its maker says)" if content.name else "somebody unnamed"

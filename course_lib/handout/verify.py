@@ -17,7 +17,7 @@ from course_lib.checks.report import Report
 from course_lib.grading import authoring
 from course_lib.grading.cells import id_of
 from course_lib.grading.defence.asking import Question
-from course_lib.grading.defence.sheets import choose, drawn
+from course_lib.grading.defence.paper import choose, drawn
 from course_lib.grading.engine import engine_hash
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging import sandbox
