@@ -291,6 +291,58 @@ def test_notebooks_run_there(request, root, name, tmp_path):
             assert report["score"] == (report["max_points"] if answered else 0), report["table"]
 
 
+# Runs where there is nothing but a wheel: the cells of a notebook, and which library they found.
+CELLS = """
+import json, sys, nbformat, course_lib
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.cache_size = 0
+points = []
+for cell in nbformat.read(sys.argv[1], as_version=4).cells:
+    if cell.cell_type == "code":
+        ran = shell.run_cell(cell.source)
+        ran.raise_error()
+        points += [ran.result] if "check(" in cell.source else []
+json.dump([course_lib.__file__, points], open(sys.argv[2], "w"))
+"""
+
+
+@pytest.mark.sample("05_masks")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, tmp_path):
+    given = request.getfixturevalue("handed" if name in SAMPLE else "whole")
+    options = ["-q", "--no-deps", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip"]
+    source, site = tmp_path / "source", tmp_path / "site"
+    shutil.copytree(given.folder, source)
+    made = [*pip, "wheel", *options, "--no-build-isolation", "-w", tmp_path, source]
+    subprocess.run(made, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 3 * 2**20
+    subprocess.run([*pip, "install", *options, "--target", site, wheel], check=True)
+    shutil.rmtree(source)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    notebook = nbformat.read(given.folder / f"exercises/{name}/{name}.ipynb", as_version=4)
+    solve(notebook, root, name)
+    (alone / "n.ipynb").write_text(authoring.text(notebook), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    ran = subprocess.run(
+        [sys.executable, "-c", CELLS, "n.ipynb", "out.json"],
+        cwd=alone, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr
+    library, points = json.loads((alone / "out.json").read_text())
+    assert library.startswith(str(site))
+    assert points == [float(find(e).points) for e in checked(notebook)]
+
+
+def checked(notebook):
+    """The exercises whose checks a notebook runs."""
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return [name for source in cells for name in authoring.CHECK.findall(source)]
+
+
 def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
     """Grading, the book, and a further handout; the command itself is there."""
     asked = in_the_handout(handed.folder, "-m", "course_lib.cli", "--help", timeout=300)
