@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 
 from course_lib.drawings import Sketch
@@ -30,7 +31,9 @@ class here(nodes.General, nodes.Element):
 
 def subject(page: str) -> dict[str, str]:
     """The parts that a page is about, with what it calls them."""
-    row = PLACES.get(page) or PLACES[page[:2]]
+    row = PLACES.get(page) or PLACES.get(page[:2])
+    if not row:
+        raise ExtensionError(f"book/map.yml has no row for {page}")
     if row == "whole":
         row = dict.fromkeys(PARTS)
     return {part: name or part for part, name in row.items()}

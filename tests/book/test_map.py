@@ -32,4 +32,6 @@ def test_every_chapter_has_its_place_below_its_title(
         assert all(f">{name}</text>" in written for name in named.values()), page
     assert {row[:2] for row in course_map.PLACES} == {page[:2] for page in PAGES}
     assert "attention (here: lookup)" in course_map.picture("02_lookup")
+    with pytest.raises(course_map.ExtensionError, match=r"map\.yml has no row for 99_none"):
+        course_map.subject("99_none")
     assert "you-are-here" not in (tmp_path / "out" / "html" / "index.html").read_text()
