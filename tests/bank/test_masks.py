@@ -10,6 +10,7 @@ from course_lib.bank.masks import attend_batch_answers as attend_batch
 from course_lib.bank.masks import convert_mask_answers as convert_mask
 from course_lib.bank.masks import decoder_mask_answers as decoder_mask
 from course_lib.bank.masks import leak_gap_answers as leak_gap
+from course_lib.bank.masks import pack_documents_answers as pack_documents
 from course_lib.bank.masks import window_mask_answers as window_mask
 from course_lib.bank.masks.convert_mask import CONVENTIONS
 from course_lib.checks.exercise import find
@@ -77,3 +78,15 @@ def masked_softmax(scores, mask=None):
     rows = grade_source(find("masks.masked_softmax"), source, "1").rows
     failed = {row.name: row.why for row in rows if row.failed}
     assert "empty row" in failed["gradients"] and "broadcasting" not in failed
+
+
+def test_packed_documents_by_their_definition():
+    lengths, T = [[2, 0, 3], [1, 2, 0], [0, 0, 0]], 6
+    mask, positions = pack_documents.reference(torch.tensor(lengths), T)
+    for b, row in enumerate(lengths):
+        place = [(d, i) for d, n in enumerate(row) for i in range(n)]
+        place += [(None, 0)] * (T - len(place))
+        wanted = [
+            [p[0] is not None and p[0] == q[0] and q[1] <= p[1] for q in place] for p in place
+        ]
+        assert mask[b, 0].tolist() == wanted and positions[b].tolist() == [i for _, i in place]

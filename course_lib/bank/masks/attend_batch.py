@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="05_masks.html#masks-heads",
+    chapter="05_libraries.html#masks-heads",
     outcomes=("masks.axes", "masks.empty"),
     example=lambda t: (
         t.randn(2, 2, 3, 4),

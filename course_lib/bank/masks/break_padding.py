@@ -50,7 +50,7 @@ exercise = counterexample(
     returns=("scores", "lengths"),
     minutes=10,
     difficulty=2,
-    chapter="05_masks.html#masks-heads",
+    chapter="05_libraries.html#masks-heads",
     outcome="masks.axes",
     apart={
         "another length": (

@@ -8,7 +8,7 @@ exercise = Exercise(
     points=6,
     minutes=25,
     difficulty=3,
-    chapter="05_masks.html#masks-conventions",
+    chapter="05_libraries.html#masks-conventions",
     outcomes=("masks.convert",),
     example=lambda t: (torch.tensor([[True, True, False]]), "keep", "integers", 3),
 )

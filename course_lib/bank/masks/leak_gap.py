@@ -5,7 +5,7 @@ exercise = Exercise(
     points=2.5,
     minutes=15,
     difficulty=3,
-    chapter="05_masks.html#masks-finite",
+    chapter="05_libraries.html#masks-finite",
     outcomes=("masks.finite",),
     example=lambda t: (-100.0, 3, 3, 0.25),
 )
