@@ -4,13 +4,13 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors.torch import load, save
 
 from course_lib.figures.base import Figure, slider
-from course_lib.whole import GPT
+from course_lib.whole import GPT, Block
 
 UNKNOWN = "<unk>"
 
@@ -18,7 +18,7 @@ UNKNOWN = "<unk>"
 def packed(model: GPT, words: Sequence[str]) -> dict[str, Any]:
     """What :class:`Options` has to be told of a model: half-precision weights, heads, words."""
     weights = {name: value.half() for name, value in model.state_dict().items()}
-    heads = model.blocks[0].attention.n_heads
+    heads = cast(Block, model.blocks[0]).attention.n_heads
     return {"weights": b64encode(save(weights)).decode(), "heads": heads, "words": tuple(words)}
 
 
