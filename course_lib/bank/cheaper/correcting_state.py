@@ -9,6 +9,7 @@ exercise = Exercise(
     outcomes=("cheaper.online",),
     example=lambda t: (*drawn(t, 3), kept_of(t), *shares(t, 3)),
     returns=("the output", "the state"),
+    severe={"all_written_then_read": "every output but the last knows the future"},
 )
 
 
