@@ -45,7 +45,7 @@ PARTS = (
         ("You build one that recognises", "pictures, and see where it looks."),
     ),
     CoursePart(
-        "IV · Cheaper attention", 10,
+        "IV · Cheaper attention", 12,
         {14: "Cheaper", 15: "Swin", 16: "FaViT"},
         ("You make long texts and large", "pictures affordable."),
     ),

@@ -6,7 +6,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=2,
-    chapter="08_extension.html#relative-terms",
+    chapter="18_changes.html#changes-terms",
     example=lambda t: (
         t.randn(5, 8),
         t.randn(5, 8),
