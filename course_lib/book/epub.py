@@ -14,25 +14,17 @@ _HTML = re.compile(rb"<html(?![^>]* lang=)")
 _LIST = "content.opf"
 # EPUB Accessibility 1.1, section 2: what a reader's program tells before the book is opened. That
 # the book conforms to a level is not declared here: nobody has certified it.
-_ACCESS = {
-    "accessMode": ("textual", "visual"),
-    "accessModeSufficient": ("textual",),
-    "accessibilityFeature": (
-        "alternativeText",
-        "displayTransformability",
-        "index",
-        "MathML",
-        "readingOrder",
-        "structuralNavigation",
-        "tableOfContents",
-        "unlocked",
-    ),
-    "accessibilityHazard": ("none",),
-    "accessibilitySummary": (
-        "Every picture has a text in its place, formulas are MathML, and figures that move stand as"
-        " their description. Tried by programs, not by a person with a screen reader.",
-    ),
-}
+_FEATURES = (
+    "alternativeText displayTransformability index MathML readingOrder structuralNavigation"
+    " tableOfContents unlocked"
+)
+_SUMMARY = (
+    "Every picture has a text in its place, formulas are MathML, and figures that move stand as"
+    " their description. Tried by programs, not by a person with a screen reader."
+)
+_ACCESS = [("accessMode", "textual"), ("accessMode", "visual"), ("accessModeSufficient", "textual"),
+           ("accessibilityHazard", "none"), ("accessibilitySummary", _SUMMARY),
+           *(("accessibilityFeature", feature) for feature in _FEATURES.split())]  # fmt: skip
 
 
 def declare_formulas(epub: Path) -> int:
@@ -54,11 +46,7 @@ def declare_formulas(epub: Path) -> int:
         found += 1
         return item[0].removesuffix("/>").rstrip() + ' properties="mathml"/>'
 
-    access = "".join(
-        f'<meta property="schema:{name}">{value}</meta>\n'
-        for name, values in _ACCESS.items()
-        for value in values
-    )
+    access = "".join(f'<meta property="schema:{n}">{value}</meta>\n' for n, value in _ACCESS)
     listed = _ITEM.sub(declared, told[_LIST].decode())
     listed = listed.replace("</metadata>", f"{access}</metadata>", 1)
     codes = re.findall(r"<dc:language>(.*?)<", listed)

@@ -45,14 +45,8 @@ def run_prove(arguments: argparse.Namespace) -> int:
     exercises = {name for one in notebooks for name in one.points}
     steps = proof.read_path(Path.home(), exercises) if arguments.path else []
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    content = proof.Proof(
-        made=made,
-        course=version("attention-course"),
-        name=arguments.name,
-        notebooks=notebooks,
-        path=steps,
-    )
-    text, key = proof.sign(content)
+    facts = {"made": made, "course": version("attention-course"), "name": arguments.name}
+    text, key = proof.sign(proof.Proof(notebooks=notebooks, path=steps, **facts))
     write_whole(arguments.into, text)
     points = sum(sum(one.points.values()) for one in notebooks)
     print(f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} checks of"
@@ -77,20 +71,17 @@ def run_verify(arguments: argparse.Namespace) -> int:
         with doctor.behind_walls(ForkServer(kits, walls=not arguments.unsafe)) as forkserver:
             verified = verify(content, sources(), forkserver, say)
     faults = [fault for one in verified for fault in one.faults]
-    who = f"{plain(content.name)} (as its maker says)" if content.name else "somebody unnamed"
-    lines = [f"a proof of {plain(content.made[:10])} by {who}, course {plain(content.course)}",
-             f"unchanged since it was signed; its key begins {key}"]  # fmt: skip
+    who = f"{content.name} (as its maker says)" if content.name else "somebody unnamed"
+    lines = [f"a proof of {content.made[:10]} by {who}, course {content.course}"]
+    lines.append(f"unchanged since it was signed; its key begins {key}")
     for one in verified:
         lines += one.lines()
     for step in content.path:
-        fallen = f"; not: {', '.join(map(plain, step.fallen))}" if step.fallen else ""
-        lines.append(f"  {plain(step.on[:16])} {plain(step.exercise)} {step.points:g}{fallen}")
+        fallen = f"; not: {', '.join(step.fallen)}" if step.fallen else ""
+        lines.append(f"  {step.on[:16]} {step.exercise} {step.points:g}{fallen}")
     for number, question in enumerate((q for one in verified for q in one.questions), 1):
-        lines += [
-            "",
-            f"{number}. {question.exercise}: {question.text}",
-            *question.code.splitlines(),
-        ]
+        lines += ["", f"{number}. {question.exercise}: {question.text}"]
+        lines += question.code.splitlines()
         lines += [f"   {chr(65 + n)}) {option}" for n, option in enumerate(question.options)]
         lines.append(f"   answer: {question.answer}. {question.why}")
     points = sum(one.judged.score for one in verified)
@@ -98,5 +89,6 @@ def run_verify(arguments: argparse.Namespace) -> int:
     facts = {"made": content.made, "name": content.name, "key": key, "points": points,
              "notebooks": [one.data() for one in verified],
              "path": [step.model_dump() for step in content.path]}  # fmt: skip
-    emit(arguments, facts, *lines, end)
+    # All of it may hold a stranger's text.
+    emit(arguments, facts, *(plain(line, 2000) for line in lines), end)
     return FOUND_WRONG if faults else 0

@@ -58,8 +58,8 @@ class Verified:
             why = f"; not: {', '.join(fallen)}" if fallen else ""
             why += f"; known mistake: {mark.report.named}" if mark.report.named else ""
             yield f"  {mark.report.exercise} {mark.score:g} of {mark.max_points:g}{why}"
-        yield from (f"  look at: {parsing.plain(text)}" for text in self.remarks)
-        yield from (f"  FAULT: {parsing.plain(text)}" for text in self.faults)
+        yield from (f"  look at: {text}" for text in self.remarks)
+        yield from (f"  FAULT: {text}" for text in self.faults)
 
     def data(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -67,16 +67,12 @@ class Verified:
             "name": self.name,
             "points": self.judged.score,
             "claimed": self.claimed,
-            "exercises": {
-                mark.report.exercise: {
-                    "points": mark.score,
-                    "of": mark.max_points,
-                    "fallen": [row.name for row in mark.report.rows if not row.passed],
-                    "mistake": mark.report.named or None,
-                }
+            "exercises": [
+                [mark.report.exercise, row.name, row.passed, row.points, row.why]
                 for mark in self.judged.marks
                 if mark.report
-            },
+                for row in mark.report.rows
+            ],
             "faults": self.faults,
             "remarks": self.remarks,
             "questions": [asdict(question) for question in self.questions],
