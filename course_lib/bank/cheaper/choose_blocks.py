@@ -35,8 +35,8 @@ def drawn(
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values."""
-    shapes = (*lead, T, Dh), (*lead, T, Dh), (*lead, T, Dv)
-    return tuple(t.randn(*shape, dtype=dtype) for shape in shapes)
+    q, k, v = (t.randn(*lead, T, width, dtype=dtype) for width in (Dh, Dh, Dv))
+    return q, k, v
 
 
 @exercise.prop(1, "Eight tokens in blocks of three: which keys does the last query read?")

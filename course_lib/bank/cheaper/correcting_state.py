@@ -26,7 +26,9 @@ def drawn(
     return q, F.normalize(k, dim=-1), t.randn(*lead, T, Dv, dtype=dtype)
 
 
-def shares(t: Trial, T: int, lead: tuple[int, ...] = (), dtype: torch.dtype = torch.float32):
+def shares(
+    t: Trial, T: int, lead: tuple[int, ...] = (), dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, ...]:
     """What is kept and how far a correction goes, between 0.2 and 0.8."""
     return tuple(0.2 + 0.6 * t.randn(*lead, T, dtype=dtype).sigmoid() for _ in range(2))
 
