@@ -40,11 +40,13 @@ def assessed(root: Path) -> dict[int, list[Outcome]]:
     asked = defaultdict[tuple[int, str], list[tuple[str, str]]](list)
     solved = defaultdict[tuple[int, str], list[tuple[str, str, str]]](list)
     chapters = load_outcomes(root)
+    # A question may stand on a later chapter's page.
+    of = {outcome: number for number, known in chapters.items() for outcome in known}
     for page in sorted((root / "book" / "chapters").glob("*.md")):
         number = int(page.stem[:2])
         for name, outcome in questions(page).items():
-            own = outcome if outcome in chapters[number] else ""
-            asked[number, own].append((f"book/chapters/{page.stem}", name))
+            known = of.get(outcome, number), outcome if outcome in of else ""
+            asked[known].append((f"book/chapters/{page.stem}", name))
     for folder in sorted((root / "solutions").glob("[0-9][0-9]_*")):
         number = int(folder.name[:2])
         for task in tasks(folder.name, root):

@@ -43,6 +43,11 @@ def test_every_outcome_has_an_exercise_or_a_question(outcomes, assessed):
     assert not [i for chapter in outcomes.values() for i in chapter if i not in named]
 
 
+def test_the_page_shows_for_each_outcome_what_asks_for_it():
+    every = [one for outcomes in asked_for(BOOK.parent).values() for one in outcomes]
+    assert not [one.id for one in every if not one.questions and not one.exercises]
+
+
 def test_nothing_assesses_an_unknown_outcome(outcomes, assessed):
     known = {i for chapter in outcomes.values() for i in chapter}
     assert not {who: ids for who, ids in assessed.items() if set(ids) - known}
