@@ -1,15 +1,13 @@
 """What a reader can do after each chapter, and which questions and exercises ask for it."""
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from course_lib.book.questions import QUESTION
 from course_lib.book.teaching import tasks
-
-QUESTION = re.compile(r"^```\{question\} (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)

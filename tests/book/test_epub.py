@@ -101,6 +101,7 @@ def test_a_real_epub_is_whole_and_well_formed(tmp_path: Path) -> None:
     intro = pages["book/intro.xhtml"].decode()
     for wanted in ("It shows this.", "How many?", "As it is.", "<math"):
         assert wanted in intro
+    assert intro.index("As it is.") > intro.rindex("No."), "the right one is dealt last"
     assert "<script" not in intro and "<input" not in intro
     assert 'properties="mathml"' in pages["content.opf"].decode()
     assert intro.count("../_static/") > 3

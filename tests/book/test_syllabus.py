@@ -158,7 +158,7 @@ def test_due_dates_reach_the_gradebook_and_extensions_stay(tmp_path, capsys, mon
 
 
 def test_the_instructors_page_shows_one():
-    page = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+    page = (ROOT / "book" / "instructors_term.md").read_text(encoding="utf-8")
     assert "```{syllabus} 2026-10-12 15\n" in page
     weeks = syllabus.plan(syllabus.chapters(ROOT), 15, START)
     assert all(len(row) == len(syllabus.HEADINGS) for row in syllabus.rows(weeks))
