@@ -28,19 +28,19 @@ class CoursePart:
 # A test compares titles, numbers, hours and the core with the table of contents and the pages.
 PARTS = (
     CoursePart(
-        "I · From lookup to attention", 15,
+        "I · From lookup to attention", 16,
         {1: "Sequence to sequence", 2: "Attention as lookup", 3: "Scaled dot products",
          4: "Several heads", 5: "Masks"},
         ("You compute attention by hand", "and write it with masks."),
     ),
     CoursePart(
-        "II · The Transformer", 19,
+        "II · The Transformer", 21,
         {6: "The block", 7: "Sinusoids", 8: "Relative positions", 9: "The Transformer",
          10: "Reading maps"},
         ("You build a whole Transformer,", "and it translates."),
     ),
     CoursePart(
-        "III · Attention that sees", 9,
+        "III · Attention that sees", 10,
         {11: "Space", 12: "Vision transformer", 13: "Seeing"},
         ("You build one that recognises", "pictures, and see where it looks."),
     ),
@@ -61,7 +61,7 @@ PARTS = (
     ),
 )  # fmt: skip
 CORE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)
-CORE_HOURS = 41
+CORE_HOURS = 42
 
 X = torch.arange(1, 7).reshape(2, 3)
 TURNED = {"x": X, "x.transpose(0, 1)": X.transpose(0, 1), "x.reshape(3, 2)": X.reshape(3, 2)}
