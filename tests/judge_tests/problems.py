@@ -30,7 +30,7 @@ class Adapter(BaseModel):
 class Problem(BaseModel):
     """A function or class that tests ask for; ``probe`` yields outputs of one on random inputs.
 
-    ``wrong`` are wrong answers to the first exercise, ``open`` mistakes that are none here, with
+    ``wrong`` are wrong answers to the first exercise, ``open`` banked ones that aren't tried, with
     why; ``module`` is imported by tests of pytest, and ``tests`` are those that belong to it.
     """
 
@@ -83,7 +83,8 @@ def candidates(problem: Problem, root: Path) -> tuple[list[Candidate], list[str]
             raise Refused(f"{adapter.exercise}: its model answer fails on the probe")
         kept.append(model)
         for one in others:
-            if one.right or _is_wrong(problem, one, want):
+            tried = one.name not in problem.open
+            if tried and (one.right or _is_wrong(problem, one, want)):
                 kept.append(one)
             else:
                 out.append(one.title)
@@ -91,8 +92,6 @@ def candidates(problem: Problem, root: Path) -> tuple[list[Candidate], list[str]
 
 
 def _is_wrong(problem: Problem, one: Candidate, want: list[Any] | None) -> bool:
-    if one.name in problem.open:
-        return False
     got = outputs(problem, one)
     return not problem.probe or (got is not None and not agree(got, want or []))
 
