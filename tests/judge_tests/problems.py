@@ -88,7 +88,7 @@ def candidates(problem: Problem, root: Path) -> tuple[list[Candidate], list[str]
                 kept.append(one)
             else:
                 out.append(one.title)
-    return kept, out
+    return [one for one in kept if one.name not in problem.open], out
 
 
 def _is_wrong(problem: Problem, one: Candidate, want: list[Any] | None) -> bool:
