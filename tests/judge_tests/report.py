@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import Refused
+from course_lib.grading.intake.parsing import plain
 from course_tests.judge_tests.problems import Candidate, candidates
 from course_tests.judge_tests.suites import Suite, Verdict
 
@@ -48,7 +49,7 @@ class Row:
             f"{self.problem}: {self.tests} tests; {len(self.passing)} of {wrong} wrong answers"
             f" pass, {len(self.refused)} of {self.right} right ones are refused",
             *(f"  passes: {title}" for title in self.passing),
-            *(f"  refused: {title}: {', '.join(by)}" for title, by in self.refused.items()),
+            *(plain(f"  refused: {title}: {', '.join(by)}") for title, by in self.refused.items()),
         ]
 
 
@@ -77,7 +78,7 @@ def judge(
                     kind = "right" if one.right else "wrong"
                     lines.append(f"{key}, {one.title}, a {kind} answer: "
                                  f"{'passes' if passes else 'is refused'}")  # fmt: skip
-                    lines += [f"  {v.test}: {v.fault or 'ok'}" for v in verdicts]
+                    lines += [plain(f"  {v.test}: {v.fault or 'ok'}") for v in verdicts]
         if not answer:
             lines += row.lines()
     if not tried:
@@ -99,25 +100,3 @@ def judge(
         "problems": [asdict(row) for row in rows],
     }
     return data, lines, bool(passing or refused)
-
-
-def table(runs: list[dict[str, Any]]) -> str:
-    """Records of several suites on the same problems as a table of Markdown."""
-    heads = [
-        head
-        for run in runs
-        for head in (f"{run['suite']}: wrong ones that pass", "right ones refused")
-    ]
-    lines = [f"| problem | wrong answers | right ones | {' | '.join(heads)} |",
-             "|---|--:|--:|" + "---|--:|" * len(runs)]  # fmt: skip
-    for rows in zip(*(run["problems"] for run in runs), strict=True):
-        wrong = len(rows[0]["passing"]) + len(rows[0]["caught"])
-        cells = [f"`{rows[0]['problem']}`", str(wrong), str(rows[0]["right"])]
-        for row in rows:
-            names = ", ".join(f"`{title.partition(' ')[0]}`" for title in row["passing"])
-            cells += [
-                f"{len(row['passing'])}{': ' if names else ''}{names}",
-                str(len(row["refused"])),
-            ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
