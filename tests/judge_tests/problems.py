@@ -5,6 +5,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from course_lib.checks.exercise import PRELUDE, Answer, find, given_source
 from course_lib.errors import Refused
-from course_lib.grading.authoring import answers
+from course_lib.grading.authoring import Model, answers
 
 # Larger than rounding, smaller than what an answer that computes something else is off by.
 TOLERANCE = 1e-3
@@ -77,7 +78,7 @@ def candidates(problem: Problem, root: Path) -> tuple[list[Candidate], list[str]
     """
     kept, out = [], []
     for number, adapter in enumerate(problem.adapters):
-        model, *others = _all(problem, adapter, root, own=number == 0)
+        model, *others = every(problem, adapter, root, own=number == 0)
         want = outputs(problem, model)
         if want is None and problem.probe:
             raise Refused(f"{adapter.exercise}: its model answer fails on the probe")
@@ -96,9 +97,15 @@ def _is_wrong(problem: Problem, one: Candidate, want: list[Any] | None) -> bool:
     return not problem.probe or (got is not None and not agree(got, want or []))
 
 
-def _all(problem: Problem, adapter: Adapter, root: Path, *, own: bool) -> Iterator[Candidate]:
+@cache
+def solutions(root: Path) -> dict[str, Model]:
+    """The model answers by exercise, read once."""
+    return answers(root)
+
+
+def every(problem: Problem, adapter: Adapter, root: Path, *, own: bool) -> Iterator[Candidate]:
     """The model answer first."""
-    exercise, model = find(adapter.exercise), answers(root)[adapter.exercise]
+    exercise, model = find(adapter.exercise), solutions(root)[adapter.exercise]
     given = "\n".join(given_source(function) for function in exercise.given)
     code = adapter.code or f"{problem.name} = answer"
 

@@ -18,7 +18,7 @@ import course_lib
 from course_lib.checks.exercise import find
 from course_lib.checks.report import grade_source
 from course_lib.errors import Refused
-from course_tests.judge_tests.problems import Candidate, Problem, candidates, forked, read
+from course_tests.judge_tests.problems import Candidate, Problem, every, forked, read
 
 HERE = Path(__file__).parent
 
@@ -116,7 +116,10 @@ class Pytest:
         if bad := [key for key, problem in self.problems.items() if not problem.module]:
             raise Refused(f"{adapters}: no `module` that the tests import for {', '.join(bad)}")
         # Whatever is not being tried is right, so that a module imports as a whole.
-        self.models = {key: candidates(one, root)[0][0] for key, one in self.problems.items()}
+        self.models = {
+            key: next(every(one, one.adapters[0], root, own=False))
+            for key, one in self.problems.items()
+        }
 
     def judge(self, key: str, answer: Candidate) -> list[Verdict]:
         """Run pytest on a folder in which the answer lies under the name the tests import."""

@@ -51,7 +51,7 @@ def test_mask():
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def root():
     return Path(__file__).parents[2]
 
@@ -60,11 +60,11 @@ def root():
 def judged(tmp_path, root):
     """The report of a suite of one file, as data."""
 
-    def judge(text, problem="attention", answer="", seconds=60):
-        (tmp_path / "test_homework.py").write_text(text)
+    def judge(problem, answer):
+        (tmp_path / "test_homework.py").write_text(WEAK)
         (tmp_path / "adapter.toml").write_text(ADAPTER)
         place = tmp_path / "test_homework.py"
-        suite = suites.Pytest(place, tmp_path / "adapter.toml", seconds, root)
+        suite = suites.Pytest(place, tmp_path / "adapter.toml", 120, root)
         data, *_ = report.judge(suite, root, problem, answer, lambda line: None)
         return data["problems"][0]
 
@@ -72,24 +72,26 @@ def judged(tmp_path, root):
 
 
 def test_a_mistake_that_passes_and_a_right_answer_that_is_refused_are_named(judged):
-    row = judged(WEAK)
-    assert row["passing"] == ["scaled_by_value_width (attention.scaled_dot_product)"]
-    assert row["refused"] == {"double_inside (attention.scaled_dot_product)": ["test_attention"]}
-    assert row["caught"]["unscaled (attention.scaled_dot_product)"] == ["test_attention"]
+    of = "(attention.scaled_dot_product)"
+    passing = judged("attention", "scaled_by_value_width")["passing"]
+    assert passing == [f"scaled_by_value_width {of}"]
+    assert judged("attention", "double_inside")["refused"] == {
+        f"double_inside {of}": ["test_attention"]
+    }
+    assert judged("attention", "unscaled")["caught"] == {f"unscaled {of}": ["test_attention"]}
 
 
 def test_a_mistake_that_the_probe_cannot_tell_from_a_right_answer_is_left_out(judged):
-    assert (
-        "inverted_mask (attention.scaled_dot_product)" in judged(WEAK, answer="model")["left_out"]
-    )
+    row = judged("attention", "model")
+    assert "inverted_mask (attention.scaled_dot_product)" in row["left_out"]
+    assert row["right"] == 1
+    assert not row["refused"]
 
 
 def test_without_a_probe_the_bank_says_what_is_wrong(judged):
-    row = judged(WEAK, problem="mask")
     # Asked for one length only, the mask of a cache may be anything.
-    assert "top_left (masks.causal_mask)" in row["passing"]
-    assert "one_ahead (masks.causal_mask)" in row["caught"]
-    assert not row["refused"]
+    assert judged("mask", "top_left")["passing"] == ["top_left (masks.causal_mask)"]
+    assert "one_ahead (masks.causal_mask)" in judged("mask", "one_ahead")["caught"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,8 @@ def test_a_suite_that_comes_to_no_verdict_lets_nothing_through(body, fault, tmp_
     (tmp_path / "test_homework.py").write_text(body)
     (tmp_path / "adapter.toml").write_text(ADAPTER.replace('tests = ["test_attention"]', ""))
     place = tmp_path / "test_homework.py"
-    suite = suites.Pytest(place, tmp_path / "adapter.toml", 20, root)
+    seconds = 5 if "while" in body else 120
+    suite = suites.Pytest(place, tmp_path / "adapter.toml", seconds, root)
     verdicts = suite.judge("attention", suite.models["attention"])
     assert any(fault in verdict.fault for verdict in verdicts)
 
