@@ -16,7 +16,7 @@ import torch
 
 import course_lib
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 from course_lib.errors import Refused
 from course_tests.judge_tests.problems import Candidate, Problem, every, forked, read
 
