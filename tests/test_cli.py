@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
-            "analyse", "defend", "rubric", "handout", "release-solutions", "reset")  # fmt: skip
+            "analyse", "defend", "rubric", "handout", "release-solutions", "reset",
+            "judge-tests")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
         grading,
         handout,
         hub,
+        judge_tests,
         lms,
         prove,
         research,
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         defend,
         walls,
         hub,
+        judge_tests,
     )
     for module in (*rooms, research, bench):
         module.register(add)
