@@ -94,7 +94,8 @@ def _paid_once(rows: list[Row], affordable: Container[str]) -> list[Row]:
 
 def _with_others(rows: list[Row], harmless: Container[str]) -> list[Row]:
     """The rows, of which to harm nothing or to cost little is nothing where nothing else holds."""
-    if any(row.passed for row in rows if row.name not in harmless):
+    others = [row for row in rows if row.name not in harmless]
+    if not others or any(row.passed for row in others):
         return rows
     return [
         replace(row, passed=False, why=ALONE) if row.passed and row.name in harmless else row
