@@ -191,7 +191,7 @@ def test_an_attack_proves_nothing(made, verified, root, assignment, tmp_path, na
     whole = {exercise.id: float(exercise.points) for exercise in assignment.exercises}
     result = verified(made(nbformat.read(desk.path, as_version=4), whole))
     points = sum(e.points for e in attacks.attacked(attack, assignment)[:1])
-    kept = Verdict("proof", "", result.judged.score, 28.0, notes=result.remarks)
+    kept = Verdict("proof", "", result.judged.score, assignment.automatic, notes=result.remarks)
     line = attacks.judge(attack, kept, assignment.automatic, points)
     assert line.verdict in ("held", "untold")
     # Whatever it claims beyond what it earns is a fault.
@@ -207,7 +207,7 @@ def test_an_honest_hand_in_is_not_refused(made, verified, assignment, number):
     assert result.judged.score == due and not result.faults
 
 
-def test_both_commands(tmp_path, capsys, solved, monkeypatch, root):
+def test_both_commands(tmp_path, capsys, solved, monkeypatch, root, assignment):
     monkeypatch.chdir(root)
     path, file = tmp_path / f"{NAME}.ipynb", tmp_path / "proof.json"
     path.write_text(nbformat.writes(solved), encoding="utf-8")
@@ -215,6 +215,10 @@ def test_both_commands(tmp_path, capsys, solved, monkeypatch, root):
     key = capsys.readouterr().out.partition("begins ")[2][:19]
     assert main(["verify", str(file)]) == 0
     shown = capsys.readouterr().out
-    assert key in shown and "verified: 28 points" in shown and "\x1b" not in shown
+    assert (
+        key in shown
+        and f"verified: {assignment.automatic:g} points" in shown
+        and "\x1b" not in shown
+    )
     assert shown.count("answer: ") == 2
     assert main(["prove", str(path), str(path), "--into", str(file)]) == 2
