@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Exercise, Trial, math
+from course_lib.bank.prelude import Exercise, Trial, Wrong, math
 
 exercise = Exercise(
     id="block.stream_growth",
@@ -58,6 +58,8 @@ def pre_share(t: Trial) -> None:
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         start, gain = t.integer(5, 30) / 4, _gain(t)
         variance, share = t.values(t.call(n_layers, start, gain, "pre"))
+        if float(variance) <= gain:
+            raise Wrong(f"a variance of {float(variance):g}, of which the last part adds {gain:g}")
         want = math.sqrt(gain / (float(variance) - gain))
         t.close(share, want, "the share", note=f"variance {float(variance):g}, gain {gain:g}")
 
