@@ -99,7 +99,7 @@ def test_the_analysis_finds_in_the_notebooks_what_was_decided(course, root):
 def test_a_second_run_does_nothing(course):
     folder, room, verdicts = course
     before = {p: p.stat().st_mtime_ns for p in folder.rglob("*.ipynb")}
-    again = room.grade(of_course(course))
+    again = room.grade(of_course(folder))
     assert not any(v.fresh for v in again)
     assert [(v.student, v.score) for v in again] == [(v.student, v.score) for v in verdicts]
     assert before == {p: p.stat().st_mtime_ns for p in folder.rglob("*.ipynb")}
@@ -207,11 +207,11 @@ def test_damaged_seeds_are_named(empty, content):
 
 
 @pytest.mark.parametrize("cut", [None, 5000])
-def test_a_damaged_gradebook_is_named(empty, cut):
+def test_a_damaged_gradebook_is_named(empty, assignment, cut):
     course, put, room = empty
     book = course / "gradebook.db"
     book.write_bytes(book.read_bytes()[:cut] if cut else b"no database" * 1000)
-    put("a", b"{}")
+    put("a", nbformat.writes(assignment.release).encode())
     with pytest.raises(ValueError, match=r"gradebook\.db.* is damaged or no gradebook"):
         room().grade()
 
