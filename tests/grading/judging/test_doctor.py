@@ -10,7 +10,6 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-import course_lib
 from course_lib.grading.judging import doctor
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
@@ -67,7 +66,7 @@ def test_rare_calls_are_refused_and_limits_are_ones_own(forkserver):
     assert outputs[0]["text"].split("\n")[:2] == [str([1] * len(numbers)), "1 True"]
 
 
-def test_nothing_in_a_worker_tells_where_the_course_lies(forkserver):
+def test_nothing_in_a_worker_tells_where_the_course_lies(forkserver, kits):
     with Worker(forkserver) as worker:
         shown = worker.run("import sys, course_lib\nprint(sys.orig_argv, sys.path, course_lib)")
     assert (
