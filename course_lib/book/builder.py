@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from course_lib.book.epub import declare_formulas
+from course_lib.book.epub import complete
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.offline import write_app
 from course_lib.book.page_keys import page_keys, plain
@@ -92,7 +92,7 @@ def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
     _drop_stale(root, folder, force=False)
     bound = folder / "epub" / "attention-course.epub"
     _run(root, folder, echo, "epub", bound.name)
-    declare_formulas(bound)
+    complete(bound)
     return bound
 
 

@@ -11,6 +11,7 @@ from course_lib.files import write_whole
 _ITEM = re.compile(r'<item [^>]*?href="([^"]+\.xhtml)"[^>]*?/>')
 _STYLE = re.compile(rb'<link [^>]*?href="([^"]+\.css)"[^>]*?/>')
 _HTML = re.compile(rb"<html(?![^>]* lang=)")
+_TOC = re.compile(rb'epub:type="toc"(?! role)')
 _LIST = "content.opf"
 # EPUB Accessibility 1.1, section 2: what a reader's program tells before the book is opened. That
 # the book conforms to a level is not declared here: nobody has certified it.
@@ -27,7 +28,7 @@ _ACCESS = [("accessMode", "textual"), ("accessMode", "visual"), ("accessModeSuff
            *(("accessibilityFeature", feature) for feature in _FEATURES.split())]  # fmt: skip
 
 
-def declare_formulas(epub: Path) -> int:
+def complete(epub: Path) -> int:
     """Say in an EPUB, which is written anew, for whom it is made and which pages have formulas.
 
     Returns how many have. Its standard demands both in the list of files; and no page may ask for a
@@ -48,7 +49,8 @@ def declare_formulas(epub: Path) -> int:
 
     access = "".join(f'<meta property="schema:{n}">{value}</meta>\n' for n, value in _ACCESS)
     listed = _ITEM.sub(declared, told[_LIST].decode())
-    listed = listed.replace("</metadata>", f"{access}</metadata>", 1)
+    if access not in listed:
+        listed = listed.replace("</metadata>", f"{access}</metadata>", 1)
     codes = re.findall(r"<dc:language>(.*?)<", listed)
     tongue = rf'\g<0> lang="{codes[0]}" xml:lang="{codes[0]}"'.encode() if codes else rb"\g<0>"
     whole = io.BytesIO()
@@ -60,7 +62,7 @@ def declare_formulas(epub: Path) -> int:
                     if posixpath.normpath(posixpath.join(here, link[1].decode())) not in told:
                         content = content.replace(link[0], b"")
                 content = _HTML.sub(tongue, content, 1)
-                content = content.replace(b'epub:type="toc"', b'epub:type="toc" role="doc-toc"')
+                content = _TOC.sub(rb'\g<0> role="doc-toc"', content)
             book.writestr(entry, listed.encode() if entry.filename == _LIST else content)
     write_whole(epub, whole.getvalue())
     return found

@@ -20,7 +20,7 @@ def recognise(
     """The banked mistake with this fingerprint, if exactly one has it, or the two that make it."""
     verdicts, returned = report.outcomes()
     if exercise.records is not None:
-        known: dict[str, Seen] = {**exercise.records.seen(exercise.records.seed(seed), returned)}
+        known: dict[str, Seen] = {**exercise.records.seen(seed, returned)}
     else:
         known = {
             mistake.name: [(own, False) for own in banked.outcomes()[0]]

@@ -194,7 +194,11 @@ class Records:
     def seen(
         self, seed: str, returned: Sequence[Sequence[Any]]
     ) -> dict[str, list[tuple[bool | None, bool]]]:
-        """Of each mistake its verdict on each property, and whether it returned the same there."""
+        """Of each mistake its verdict on each property, and whether it returned the same there.
+
+        The seed may be any: the known one that stands for it is looked up.
+        """
+        known = self.seed(seed)
         sketches = [returned_sketch(values) for values in returned]
         return {
             mistake: [
@@ -202,7 +206,7 @@ class Records:
                 for (own, sketch), drawn in zip(parts, sketches, strict=True)
             ]
             for (under, mistake), parts in self.mistakes.items()
-            if under == seed
+            if under == known
         }
 
     def write(self) -> bytes:

@@ -109,7 +109,7 @@ def verify(
             earned = reports[exercise].score if exercise in reports else 0.0
             if points > earned:
                 result.faults.append(f"{exercise}: the file claims {points:g}, it earns {earned:g}")
-        if own := [*_published(one, assignment)]:
+        if own := [*_published(judged, assignment)]:
             result.remarks.append("the course's published solutions, names and layout aside:"
                                   f" {', '.join(own)}")  # fmt: skip
         steps = [step for step in proof.path if step.exercise in reports]
@@ -138,7 +138,7 @@ def _judged(
         return judge_notebook(submission, assignment.release, seed, forkserver, limits)
 
 
-def _published(one: Packed, assignment: authoring.Assignment) -> Iterator[str]:
+def _published(judged: Judged, assignment: authoring.Assignment) -> Iterator[str]:
     """Answers that are the course's own, names and layout aside."""
     alphabet = Alphabet()
 
@@ -147,8 +147,8 @@ def _published(one: Packed, assignment: authoring.Assignment) -> Iterator[str]:
 
     released = {id_of(cell): runs(cell.source) for cell in assignment.release.cells if id_of(cell)}
     own = {id_of(cell): runs(cell.source) for cell in assignment.solution.cells if id_of(cell)}
-    for cell in parsing.parse(one.content.encode(errors="replace")).notebook.cells:
-        name = cell.metadata.get("submitted_id", "")
+    for cell in judged.notebook.cells:
+        name = id_of(cell)
         if cell.cell_type != "code" or not name.endswith("-solution") or name not in own:
             continue
         theirs = runs(cell.source) - released[name]

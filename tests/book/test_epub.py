@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from course_lib.book.builder import epub
-from course_lib.book.epub import declare_formulas
+from course_lib.book.epub import complete
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,8 +39,8 @@ def test_pages_with_formulas_are_declared(tmp_path: Path) -> None:
         for name, text in files.items():
             way = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
             book.writestr(name, text, way)
-    assert declare_formulas(path) == 1
-    assert declare_formulas(path) == 0  # twice is as good as once
+    assert complete(path) == 1
+    assert complete(path) == 0  # twice is as good as once
     with zipfile.ZipFile(path) as book:
         after = {entry.filename: book.read(entry).decode() for entry in book.infolist()}
         first = book.infolist()[0]
@@ -50,6 +50,19 @@ def test_pages_with_formulas_are_declared(tmp_path: Path) -> None:
     }
     assert items == {"nav": "nav", "a": "mathml", "b": None, "c": None}
     assert {**after, "content.opf": LIST} == files
+
+
+def test_whom_it_is_for_is_said_once_however_often_it_is_completed(tmp_path: Path) -> None:
+    path = tmp_path / "a.epub"
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("content.opf", "<metadata><dc:language>en</dc:language></metadata>")
+        book.writestr("nav.xhtml", '<html xmlns=""><nav epub:type="toc"/></html>')
+    complete(path)
+    complete(path)
+    with zipfile.ZipFile(path) as book:
+        listed, nav = book.read("content.opf").decode(), book.read("nav.xhtml").decode()
+    assert listed.count("accessibilitySummary") == 1
+    assert nav.count("doc-toc") == nav.count(' lang="en"') == 1
 
 
 PAGE = """# Hello
