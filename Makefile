@@ -54,6 +54,11 @@ epub: book ## the book as an EPUB, in _build/epub
 notebooks: $(STAMP) ## the pages as notebooks for Colab, in _build/notebooks
 	@$(BIN)/course book --notebooks
 
+wheel: $(STAMP) ## what students get as one file to install, in _build/wheel
+	@$(BIN)/course handout _build/handout
+	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/wheel _build/handout
+	@ls -l _build/wheel/*.whl
+
 links: $(STAMP) ## ask every external link of the book whether it still answers; needs a network
 	@$(BIN)/course book --links
 

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 
@@ -55,12 +55,14 @@ def _beside(folder: Path) -> tuple[Path, Path]:
     return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
 
 
-def digest(
-    paths: Iterable[Path], base: Path, content: Callable[[Path], bytes] = Path.read_bytes
-) -> str:
-    """SHA-256 over files in their order: their paths below ``base``, and ``content`` of each."""
+def placed(paths: Iterable[Path], base: Path) -> dict[str, Path]:
+    """Files, in their order, by their places below ``base``."""
+    return {path.relative_to(base).as_posix(): path for path in paths}
+
+
+def digest(files: Mapping[str, Path], content: Callable[[Path], bytes] = Path.read_bytes) -> str:
+    """SHA-256 over files in their order: their places, and ``content`` of each."""
     over = hashlib.sha256()
-    for path in paths:
-        name = path.relative_to(base).as_posix().encode()
-        over.update(name + b"\0" + hashlib.sha256(content(path)).digest())
+    for place, path in files.items():
+        over.update(place.encode() + b"\0" + hashlib.sha256(content(path)).digest())
     return over.hexdigest()

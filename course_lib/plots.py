@@ -167,6 +167,9 @@ def attention_map(
             ax.spines[:].set_visible(True)
             if titles:
                 ax.set_title(titles[i])
+            for line, cells in ((ax.axhline, rows), (ax.axvline, columns)):
+                for edge in range(0 if numbers else cells - 1):
+                    line(edge + 0.5, color=INK, linewidth=0.5, alpha=0.4)
             for (t, s), weight in np.ndenumerate(maps[i]) if numbers else ():
                 ink = _INKS[_luminance(heat(weight)) < _luminance(INK)]
                 ax.text(s, t, f"{weight:.2f}", ha="center", va="center", color=ink)

@@ -20,7 +20,7 @@ import pytest
 
 from course_lib.book import browser as browsing
 from course_lib.book.page_keys import files
-from course_lib.checks.absent import AbsentModule
+from course_lib.checks.import_stubs import AbsentModule
 from course_lib.cli.common import instrument
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.

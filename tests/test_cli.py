@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
-            "analyse", "defend", "rubric", "handout", "release-solutions", "reset")  # fmt: skip
+            "analyse", "defend", "rubric", "handout", "release-solutions", "reset",
+            "judge-tests")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -226,7 +227,8 @@ def class_of_three(tmp_path):
     """A course folder; the last student's notebook takes longer than any test waits."""
     from course_lib.grading import authoring, sample
 
-    sample.make(tmp_path, ROOT, "03_attention", lambda s: s in ("ada-full", "cleo-stub"))
+    assignment = authoring.named(ROOT, "03_attention")
+    sample.make(tmp_path, assignment, lambda s: s in ("ada-full", "cleo-stub"))
     released = nbformat.read(ROOT / "exercises/03_attention/03_attention.ipynb", as_version=4)
     last = tmp_path / "submitted/zoe/03_attention/03_attention.ipynb"
     last.parent.mkdir(parents=True)

@@ -41,6 +41,7 @@ def test_a_change_is_seen_by_what_depends_on_it(sees, changed, test, seen):
     ("changed", "case", "touched"),
     [
         ("course_lib/bank/masks/causal_mask.py", "masks.causal_mask", True),
+        ("course_lib/bank/masks/causal_mask_answers.py", "masks.causal_mask", True),
         ("course_lib/bank/masks/causal_mask.py", "masks.window_mask", False),
         # What an exercise's module imports; not what runs them all.
         ("course_lib/masks/softmax.py", "masks.masked_softmax", True),

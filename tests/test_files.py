@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.files import digest, recover, replaced, write_whole
+from course_lib.files import digest, placed, recover, replaced, write_whole
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -57,12 +57,14 @@ def test_what_was_broken_off_is_put_back(tmp_path):
 
 def test_a_digest_tells_names_places_and_contents(tmp_path):
     paths = [tmp_path / "x" / "a", tmp_path / "y" / "a"]
+    files = placed(paths, tmp_path)
+    assert list(files) == ["x/a", "y/a"]
     for path, text in zip(paths, "12", strict=True):
         write_whole(path, text)
-    first = digest(paths, tmp_path)
-    assert digest(paths, tmp_path) == first
+    first = digest(files)
+    assert digest(files) == first
     for path, text in zip(paths, "21", strict=True):
         write_whole(path, text)
-    assert digest(paths, tmp_path) != first
-    assert digest(paths, tmp_path, lambda path: b"") == digest(paths, tmp_path, lambda path: b"")
-    assert digest(paths, tmp_path) != digest(paths, Path("/"))
+    assert digest(files) != first
+    assert digest(files, lambda path: b"") == digest(files, lambda path: b"")
+    assert digest(files) != digest(placed(paths, Path("/")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -24,6 +25,7 @@ from course_lib.plots import (
 from course_tests.browser.page_survey import letters
 
 LIGHT, DARK = "#ffffff", "#14181e"
+STYLE = Path(__file__).parents[1] / "book" / "_static" / "course.css"
 
 
 def contrast(one: str, other: str) -> float:
@@ -41,6 +43,15 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("colour", [INK, *PALETTE])
 def test_ink_and_colours_are_seen_on_light_and_on_dark(colour: str) -> None:
     assert contrast(colour, LIGHT) >= 3 and contrast(colour, DARK) >= 3
+
+
+def test_letters_of_plots_are_read_in_a_dark_fold() -> None:
+    """The pages make plots lighter there, by a factor of the style sheet."""
+    (factor,) = re.findall(r'svg"\] { filter: brightness\((.*?)\)', STYLE.read_text("utf-8"))
+    lighter = "#" + "".join(
+        f"{round(float(factor) * int(INK[i : i + 2], 16)):02x}" for i in (1, 3, 5)
+    )
+    assert contrast(INK, LIGHT) >= 4.5 and contrast(lighter, "#29313d") >= 4.5
 
 
 def seen_without_green(colour: str) -> np.ndarray:
@@ -138,6 +149,7 @@ def test_an_attention_map_shows_words_and_numbers() -> None:
     ]
     large = attention_map(torch.eye(12), [str(i) for i in range(12)], [str(i) for i in range(12)])
     assert not large.axes[0].texts
+    assert len(large.axes[0].lines) == 22 and not ax.lines  # a grid where no numbers part cells
 
 
 def test_the_numbers_of_a_map_can_be_read_at_every_weight() -> None:

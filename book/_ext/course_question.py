@@ -1,6 +1,6 @@
 """Predict, then reveal: a question whose every wrong option explains a misconception."""
 
-import re
+from collections import Counter
 from typing import Any
 
 import yaml
@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
-SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+from course_lib.book.questions import fault_of, options_shown
 
 
 class question(nodes.General, nodes.Element):
@@ -45,7 +45,8 @@ class Question(SphinxDirective):
             raise self.error(f"question {name}: {fault}")
         block = question(name=name, classes=["question"])
         block += question_stem("", *self.phrase(data["stem"]), name=name)
-        for number, option in enumerate(data["options"]):
+        before = self.env.temp_data.setdefault("course_questions", Counter())
+        for number, option in options_shown(data, self.env.docname, before):
             right = bool(option.get("right"))
             item = question_option(
                 "",
@@ -72,28 +73,6 @@ class Question(SphinxDirective):
         if all(isinstance(node, nodes.math) or not node.astext().strip(" .") for node in content):
             content.insert(0, nodes.inline("", "formula ", classes=["for-readers-aloud"]))
         return content
-
-
-def fault_of(name: str, data: Any) -> str | None:
-    """Say what is wrong with a question, if anything is."""
-    if not SLUG.fullmatch(name):
-        return "a name is lower-case words joined by hyphens"
-    if not isinstance(data, dict) or set(data) - {"outcome"} != {"stem", "options"}:
-        return "wanted the keys stem and options, and perhaps outcome"
-    options = data["options"]
-    if not isinstance(options, list) or len(options) not in (3, 4):
-        return "wanted three or four options"
-    for option in options:
-        wanted = (
-            {"text", "right", "why"} if option.get("right") else {"text", "misconception", "why"}
-        )
-        if set(option) != wanted:
-            return f"option {option.get('text')!r} has {sorted(option)}, wanted {sorted(wanted)}"
-        if "misconception" in option and not SLUG.fullmatch(option["misconception"]):
-            return f"misconception {option['misconception']!r} is not a slug"
-    if sum(bool(option.get("right")) for option in options) != 1:
-        return "wanted exactly one right option"
-    return None
 
 
 def visit_question(self: HTML5Translator, node: question) -> None:
@@ -161,4 +140,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("question", Question)
     for script in ("progress.js", "question.js"):
         app.add_js_file(script, loading_method="defer")
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    # A new version has every page read again: with another order of options, for example.
+    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

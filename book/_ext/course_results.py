@@ -13,13 +13,13 @@ from sphinx.util.docutils import SphinxDirective
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
-    from course_lib.book.reported import Row
+    from course_lib.book.document_rows import DocumentRow
     from course_lib.book.results import Card
 
 
-def found(env: BuildEnvironment) -> tuple[dict[str, list[Card]], list[Row]]:
+def found(env: BuildEnvironment) -> tuple[dict[str, list[Card]], list[DocumentRow]]:
     """The claims by their pages, and the documents' rows."""
-    from course_lib.book.reported import load_known, load_reported, rows
+    from course_lib.book.document_rows import load_known, load_reported, rows
     from course_lib.book.results import cards
     from course_lib.experiments import EXPERIMENTS
 

@@ -19,11 +19,11 @@ from sphinx.directives.code import LiteralInclude
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from course_lib.book.compact import shorten
 from course_lib.book.icons import cut_icons
 from course_lib.book.inspection import EXECUTION_FILE
-from course_lib.book.listing import FLAG, lines_without_docstring
+from course_lib.book.literalinclude import FLAG, lines_without_docstring
 from course_lib.book.notebooks import BRANCH
+from course_lib.book.svg_size import shorten
 from course_lib.figures.models import write_models
 
 LOGGER = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PAGES = ("book/teaching", "book/instructors", "book/progress")
+PAGES = ("book/teaching", "book/instructors_term", "book/progress")
 HEADINGS = ("Exercise", "Kind", "Difficulty", "Minutes", "Points", "Outcomes")
 WIDTHS = (27, 17, 11, 9, 8, 28)
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from course_lib.book.binding import declare_formulas
+from course_lib.book.epub import complete
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.offline import write_app
 from course_lib.book.page_keys import page_keys, plain
 from course_lib.errors import Refused
-from course_lib.files import digest, write_whole
+from course_lib.files import digest, placed, write_whole
 
 _STAMP = ".book-stamp"
 _KEYS = ".book-keys"
@@ -92,7 +92,7 @@ def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
     _drop_stale(root, folder, force=False)
     bound = folder / "epub" / "attention-course.epub"
     _run(root, folder, echo, "epub", bound.name)
-    declare_formulas(bound)
+    complete(bound)
     return bound
 
 
@@ -123,7 +123,7 @@ def source_key(root: Path) -> str:
     names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
     folders = ("book", "course_lib", "exercises", "tests/benchmarks")
     files = [*_files(root, *folders), *map(root.joinpath, names)]
-    return sys.version + digest((path for path in files if path.exists()), root)
+    return sys.version + digest(placed((path for path in files if path.exists()), root))
 
 
 def _files(root: Path, *folders: str) -> Iterable[Path]:
@@ -146,7 +146,7 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     """
     cache = folder / ".jupyter_cache"
     locked = [path for path in [root / "constraints.txt"] if path.exists()]
-    keys = {"all": sys.version + digest(locked, root)} | page_keys(root)
+    keys = {"all": sys.version + digest(placed(locked, root))} | page_keys(root)
     noted_keys = folder / _KEYS
     old: dict[str, str] = json.loads(noted_keys.read_text()) if noted_keys.exists() else {}
     if force or old.get("all") != keys["all"]:
@@ -159,7 +159,7 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
         for path in _files(root, "book/_ext", "course_lib", "tests/benchmarks")
         if path.relative_to(root).parts[1] not in ("grading", "handout", "hub", "cli")
     ]
-    frame = digest([root / "_config.yml", *shown], root, plain)
+    frame = digest(placed([root / "_config.yml", *shown], root), plain)
     if keys != old or not _holds(folder / _FRAME, frame):
         shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     write_whole(folder / _KEYS, json.dumps(keys))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from course_lib.book.reported import Row
+from course_lib.book.document_rows import DocumentRow
 from course_lib.book.results import Card, aside, beside, details, interval, theirs
 from course_lib.experiments import Conclusion
 
@@ -104,7 +104,7 @@ def _typed(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=[\d.])", "−", escape(text))
 
 
-def numbers(rows: Sequence[Row]) -> str:
+def numbers(rows: Sequence[DocumentRow]) -> str:
     """All that the document prints, folded, with our number beside it."""
     tables: dict[str, list[str]] = {}
     for row in rows:

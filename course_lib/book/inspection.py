@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from course_lib.files import placed
+
 EXECUTION_FILE = "execution.json"
 # Seconds of the last build, and of the last that executed every page.
 TIMES_FILE = "build-seconds.json"
@@ -32,7 +34,7 @@ def report(html_dir: Path) -> dict[str, Any]:
     empty), ``execution`` (seconds of each executed page) and ``build_seconds`` of the last build.
     """
     files = sorted(path for path in html_dir.rglob("*") if path.is_file())
-    sizes = {path.relative_to(html_dir).as_posix(): path.stat().st_size for path in files}
+    sizes = {place: path.stat().st_size for place, path in placed(files, html_dir).items()}
     execution = noted(html_dir.parent / EXECUTION_FILE)
     pages = {path: _Page(path) for path in sorted(html_dir.resolve().rglob("*.html"))}
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:10]

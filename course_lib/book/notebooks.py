@@ -12,15 +12,17 @@ import hashlib
 import posixpath
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from course_lib.book.listing import read
-from course_lib.book.printing import order
+from course_lib.book.literalinclude import read
+from course_lib.book.pdf import order
+from course_lib.book.questions import options_shown
 from course_lib.drawings import drawings
 from course_lib.errors import Refused
 
@@ -174,6 +176,7 @@ class _Page:
     name: str
     site: Site
     numbers: dict[str, str]
+    questions: Counter[int] = field(default_factory=Counter)
 
     def plain(self, text: str) -> str:
         """All of a cell."""
@@ -266,11 +269,12 @@ class _Page:
         return f"From `{module}`:\n\n```python\n{read(shown, options).rstrip()}\n```"
 
     def _question(self, asked: dict[str, Any]) -> str:
-        options = "\n".join(f"- {self.plain(str(o['text']))}" for o in asked["options"])
+        shown = [option for _, option in options_shown(asked, self.name, self.questions)]
+        options = "\n".join(f"- {self.plain(str(o['text']))}" for o in shown)
         answers = "\n".join(
             f"- **{'Right' if o.get('right') else 'Not quite'}:** {self.plain(str(o['text']))}"
             f"\\\n  {self.plain(o['why'])}"
-            for o in asked["options"]
+            for o in shown
         )
         return (
             f"**{self.plain(asked['stem'])}**\n\n{options}\n\n"

@@ -5,7 +5,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from course_lib.files import digest
+from course_lib.files import digest, placed
 
 _NAME = "A Course on Attention"
 _REFERRED = re.compile(r'(?:src|href|data)="([^"#?:]+)')
@@ -20,7 +20,7 @@ def write_app(html: Path) -> None:
     Nothing is kept before a reader asks for it. The service worker's text changes with the files,
     which is how a browser notices a new edition.
     """
-    found = {p.relative_to(html).as_posix(): p for p in sorted(html.rglob("*")) if p.is_file()}
+    found = placed((path for path in sorted(html.rglob("*")) if path.is_file()), html)
     apart = ("_sources/", "_downloads/", "offline.json")
     kept = {name: path for name, path in found.items() if not name.startswith(apart)}
     sizes = {name: path.stat().st_size for name, path in kept.items()}
@@ -30,7 +30,7 @@ def write_app(html: Path) -> None:
     common += [n for n in ("search.html", "searchindex.js", "index.html") if n in sizes]
     needed = {name: _needed(html, name, sizes, models) for name in pages}
     listed = {*common, *pages, *(n for names in needed.values() for n in names)}
-    version = digest((path for name, path in kept.items() if name != "sw.js"), html)[:12]
+    version = digest({name: kept[name] for name in kept if name != "sw.js"})[:12]
     told = {"version": version, "files": {n: sizes[n] for n in sorted(listed)},
             "common": common, "pages": needed}  # fmt: skip
     (html / "offline.json").write_text(json.dumps(told, separators=(",", ":")), "utf-8")

@@ -1,15 +1,13 @@
 """What a reader can do after each chapter, and which questions and exercises ask for it."""
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from course_lib.book.questions import QUESTION
 from course_lib.book.teaching import tasks
-
-QUESTION = re.compile(r"^```\{question\} (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,13 @@ def assessed(root: Path) -> dict[int, list[Outcome]]:
     asked = defaultdict[tuple[int, str], list[tuple[str, str]]](list)
     solved = defaultdict[tuple[int, str], list[tuple[str, str, str]]](list)
     chapters = load_outcomes(root)
+    # A question may stand on a later chapter's page.
+    of = {outcome: number for number, known in chapters.items() for outcome in known}
     for page in sorted((root / "book" / "chapters").glob("*.md")):
         number = int(page.stem[:2])
         for name, outcome in questions(page).items():
-            own = outcome if outcome in chapters[number] else ""
-            asked[number, own].append((f"book/chapters/{page.stem}", name))
+            known = of.get(outcome, number), outcome if outcome in of else ""
+            asked[known].append((f"book/chapters/{page.stem}", name))
     for folder in sorted((root / "solutions").glob("[0-9][0-9]_*")):
         number = int(folder.name[:2])
         for task in tasks(folder.name, root):

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from course_lib.experiments.source import FOLDERS, Symbol, drop_docstrings, located, reached
-from course_lib.files import digest
+from course_lib.files import digest, placed
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
@@ -29,7 +29,7 @@ def page_keys(root: Path) -> dict[str, str]:
     found = {}
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
-            key = digest(sorted(files(cells, root)), root, plain)
+            key = digest(placed(sorted(files(cells, root)), root), plain)
             found[page.relative_to(root).as_posix()] = key
     return found
 
@@ -43,7 +43,8 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
     said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     places = {text.replace("-", "_").replace(".", "/") for text in said if len(text) < 100}
     library = root / "course_lib"
-    by_name = {library / folder / f"{place}.py" for folder in _NAMED for place in places}
+    by_name = {library / f for folder in _NAMED for p in places
+               for f in (f"{folder}/{p}.py", f"{folder}/{p}_answers.py")}  # fmt: skip
     start = [*_imported(nodes), *((_module(p, root), "*") for p in by_name if p.is_file())]
     modules: set[Path] = set()
     words = set(said)
@@ -70,9 +71,9 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content; of a module its syntax tree without docstrings."""
+    """A file's content; of a module its syntax tree, without docstrings unless they are shown."""
     content = path.read_bytes()
-    return _tree(content) if path.suffix == ".py" else content
+    return _tree(content) if path.suffix == ".py" and "bank" not in path.parts else content
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from course_lib.book.reported import Row
+from course_lib.book.document_rows import DocumentRow
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
 
@@ -29,7 +29,7 @@ class Card:
 
     experiment: str  # which asks
     settled: Settled  # what all sizes say
-    rows: tuple[Row, ...] = ()  # what a document prints of it, at each size
+    rows: tuple[DocumentRow, ...] = ()  # what a document prints of it, at each size
     also: tuple[Settled, ...] = ()  # the same claim by another measure
 
     @property
@@ -59,13 +59,13 @@ def number(value: float) -> str:
 
 
 def cards(
-    experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[Row]
+    experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[DocumentRow]
 ) -> dict[str, list[Card]]:
     """Every claim that has records, on the page of its document, best evidence first."""
     found: dict[str, list[Card]] = {}
     for experiment in experiments:
         settled = {s.question.key: s for s in settle(experiment, records)}
-        printed: dict[str, list[Row]] = {}
+        printed: dict[str, list[DocumentRow]] = {}
         for row in rows:
             if row.printed.experiment == experiment.name and row.n:
                 printed.setdefault(row.printed.conclusion, []).append(row)
@@ -167,7 +167,7 @@ def text(card: Card) -> str:
     return "\n".join(lines)
 
 
-def beside(row: Row) -> str:
+def beside(row: DocumentRow) -> str:
     """A document's number beside ours, in a line."""
     claimed = "" if row.printed.value is None else number(row.printed.value)
     ours = "not run" if row.mean is None else number(row.mean)
@@ -207,42 +207,6 @@ def tally(members: Sequence[Card]) -> str:
         said = [f"{n} {word}" for (of, word), n in counts.items() if of == reach]
         parts += [f"{where}: {', '.join(said)}"] if said else []
     return "; ".join([f"{len(members)} claims", *parts]) + "."
-
-
-def larger_sizes(what: Experiment, records: Sequence[Record]) -> str:
-    """How much of an experiment has run at sizes ``day`` and ``full``, in a line of Markdown.
-
-    Returns a sentence for ``day``, and one for ``full`` where there is such a size.
-    """
-    said = {"day": "none planned"} | {
-        size: _progress(what, _of_plan(what, records, size), size)
-        for size in what.sizes
-        if size != "cpu"
-    }
-    return " ".join(f"`{what.name}` at size *{size}*, {runs}." for size, runs in said.items())
-
-
-def _of_plan(what: Experiment, records: Sequence[Record], size: str) -> list[Record]:
-    """The records of the runs that are planned at a size."""
-    wanted = what.committed(size)
-    there = [r for r in records if (r.experiment, r.size) == (what.name, size)]
-    return [r for r in there if (r.arm, r.seed) in wanted]
-
-
-def _progress(what: Experiment, there: Sequence[Record], size: str) -> str:
-    """How many of the planned runs are there, and how many seeds each arm has."""
-    wanted = what.committed(size)
-    if not there:
-        return f"not run: 0 of {len(wanted)}"
-    seeds = Counter(record.arm for record in there)
-    arms: dict[int, list[str]] = {}
-    for arm in dict.fromkeys(arm for arm, _ in wanted):
-        arms.setdefault(seeds[arm], []).append(arm)
-    said = []
-    for n in sorted(arms, reverse=True):
-        names = "each arm" if len(arms) == 1 else ", ".join(arms[n])
-        said.append(f"{n} seed{'s' * (n > 1)} of {names}" if n else f"not run: {names}")
-    return f"{len(there)} of {len(wanted)}: {'; '.join(said)}"
 
 
 def _words(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from bs4 import BeautifulSoup, Tag
 
 from course_lib.book.browser import chromium
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
 from course_lib.errors import Refused
 
 # What becomes a slide, wherever it stands in a section; a page marks more by the class `slide`, or

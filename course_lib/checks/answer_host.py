@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
+from course_lib.checks.operator_recorder import Recorder
 from course_lib.checks.probe import Unanswered, bounded, out_of_memory, part
 from course_lib.checks.protocol import TENSORS, Fixture, Handle, ProtocolError, items, pack, unpack
-from course_lib.checks.seen import Recorder
 
 # Room for torch's longest sentences, and for no argument written out.
 MAX_MESSAGE = 200
@@ -179,8 +179,8 @@ class AnswerHost:
             module = getattr(function, "__self__", function)
             parameters = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
             value = function(*args, **kwargs)
-            found = items(value)
-            outputs = [value] if found is None else found
+            parts = items(value)
+            outputs = [value] if parts is None else parts
             # Whether the dtype is right is asked elsewhere; the engine wants one for both.
             pairs = [
                 (out, cot.to(out.dtype))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import linecache
 import os
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,9 @@ MIME = "application/vnd.course.report+json"
 # Set by nbgrader's Validate, which says nothing but "partial credit" unless stderr has more.
 VALIDATING = "NBGRADER_VALIDATING"
 
-# What a student has solved, in the home folder.
-PROGRESS = "course-progress.json"
+# What a student has solved, and every check with its answer where that file is there already; both
+# in the home folder.
+PROGRESS, PATH = "course-progress.json", "course-path.jsonl"
 
 # What holds the library back between the cells of a rehearsal.
 _behind = contextlib.ExitStack()
@@ -41,12 +43,37 @@ def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
     from IPython import get_ipython
 
     # Where somebody waits for it: a shell with a kernel is that of a notebook.
-    report = examine(identifier, names, progress=hasattr(get_ipython(), "kernel"))
+    seed = seeds.current()
+    report = examine(identifier, names, seed, progress=hasattr(get_ipython(), "kernel"))
     failing = report.score < report.max_points and VALIDATING in os.environ
     print(report.table(), file=sys.stderr if failing else sys.stdout)
     if "JPY_SESSION_NAME" in os.environ:  # somebody's own notebook, not one that is graded
         keep(identifier, report.score, float(report.max_points), Path.home() / PROGRESS)
+        keep_step(report, seed, Path.home() / PATH, names or sys.modules["__main__"].__dict__)
     return report.score
+
+
+def keep_step(report: Report, seed: str, path: Path, names: Mapping[str, Any]) -> None:
+    """Add a check to the student's own path, with the cell of the answer; only where there is one.
+
+    It never fails a check.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        if not path.is_file():
+            return
+        answer = names.get(report.function)
+        parts = [answer, *(vars(answer).values() if isinstance(answer, type) else ())]
+        files = [p.__code__.co_filename for p in parts if hasattr(p, "__code__")]
+        step = {
+            "on": datetime.now(UTC).isoformat(timespec="seconds"),
+            "exercise": report.exercise,
+            "source": "".join(linecache.getlines(files[0])) if files else "",
+            "seed": seed,
+            "points": report.score,
+            "fallen": [row.name for row in report.rows if not row.passed],
+        }
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(step) + "\n")
 
 
 def keep(identifier: str, points: float, most: float, path: Path) -> None:
@@ -57,19 +84,19 @@ def keep(identifier: str, points: float, most: float, path: Path) -> None:
     """
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         text = path.read_text("utf-8") if path.exists() else '{"version": 1}'
-        kept: dict[str, Any] = json.loads(text)
-        earlier = kept.setdefault("exercises", {}).get(identifier, {"points": -1})
-        if kept["version"] != 1 or earlier["points"] >= points:
+        progress: dict[str, Any] = json.loads(text)
+        earlier = progress.setdefault("exercises", {}).get(identifier, {"points": -1})
+        if progress["version"] != 1 or earlier["points"] >= points:
             return
         today = date.today().isoformat()
-        kept["exercises"][identifier] = {"points": points, "of": most, "on": today}
-        write_whole(path, json.dumps(kept, indent=1))
+        progress["exercises"][identifier] = {"points": points, "of": most, "on": today}
+        write_whole(path, json.dumps(progress, indent=1))
 
 
 def rehearse() -> None:
     """Put the library out of reach of all cells that follow, as it is while they are graded."""
     from course_lib import data, figures, plots
-    from course_lib.checks.absent import hidden
+    from course_lib.checks.import_stubs import hidden
 
     del data, plots  # They are there, and what they need themselves.
     figures.figure = lambda name, **settings: None
@@ -97,17 +124,24 @@ def publish(identifier: str) -> None:
     display({MIME: data}, raw=True)
 
 
-def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool = False) -> Report:
+def examine(
+    identifier: str,
+    names: Mapping[str, Any] | None,
+    seed: str | None = None,
+    *,
+    progress: bool = False,
+) -> Report:
     """The report on an exercise; its note tells how to have the same samples again."""
-    from course_lib.checks.absent import hidden
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find
-    from course_lib.checks.report import grade
+    from course_lib.checks.grading import grade
+    from course_lib.checks.import_stubs import hidden
+    from course_lib.checks.recognition import recognise
     from course_lib.checks.settings import Aside
 
     exercise = find(identifier)
     given = os.environ.get(seeds.ENVIRONMENT)
-    seed = given or seeds.fresh()
+    seed = seed or seeds.current()
     names = sys.modules["__main__"].__dict__ if names is None else names
     with Aside() as aside, stderr_to_stdout():
 
@@ -117,6 +151,8 @@ def examine(identifier: str, names: Mapping[str, Any] | None, *, progress: bool 
                 yield
 
         report = grade(exercise, AnswerProxy.local(names, as_graded), seed, progress=progress)
+        if not report.full:
+            report.mistakes = recognise(exercise, report, seed, progress=progress)
     if given is None and not report.full:
         report.note = (
             f"Same samples again: run `%env {seeds.ENVIRONMENT}={seed}` in a cell, then the check."
@@ -141,17 +177,17 @@ def stderr_to_stdout() -> Iterator[None]:
 
     nbgrader takes every point of a graded cell with output on stderr, an honest warning too.
     """
-    said = StringIO()
+    errors = StringIO()
     held = sys.stderr
     own_write = held.__dict__.get("write") if hasattr(held, "__dict__") else None
     with tempfile.TemporaryFile() as low:
         held.flush()
         saved = os.dup(2)
         os.dup2(low.fileno(), 2)
-        sys.stderr = said
+        sys.stderr = errors
         # A logging handler made in an earlier cell holds the stream itself, not its name.
         with contextlib.suppress(AttributeError):
-            held.write = said.write  # type: ignore[method-assign]
+            held.write = errors.write  # type: ignore[method-assign]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")
@@ -166,6 +202,6 @@ def stderr_to_stdout() -> Iterator[None]:
             os.dup2(saved, 2)
             os.close(saved)
             low.seek(0)
-            text = said.getvalue() + low.read(20_000).decode(errors="replace")
+            text = errors.getvalue() + low.read(20_000).decode(errors="replace")
             if text.strip():
                 print("Your code also said:", text.strip()[:20_000], sep="\n")

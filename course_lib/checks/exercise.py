@@ -1,8 +1,9 @@
 """What a graded exercise is: a signature, its properties, and the banks of answers it is held to.
 
-An exercise lives in a module ``course_lib/bank/<topic>/<name>.py`` as the global ``exercise`` and
-is found by its id ``"<topic>.<name>"``. Properties, mistakes and alternatives register themselves
-by decorators; ``CONTRIBUTING.md`` shows one from start to end.
+An exercise lives in a module ``course_lib/bank/<topic>/<name>.py`` as the global ``exercise``, with
+its properties; what answers it stands beside it in ``<name>_answers.py``, or in the place of that
+what was recorded. It is found by its id ``"<topic>.<name>"``. Everything registers itself by
+decorators; ``CONTRIBUTING.md`` shows an exercise from start to end.
 """
 
 import ast
@@ -14,15 +15,18 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from course_lib.checks.forbidden import FORBIDDEN
-from course_lib.checks.recorded import Records
+from course_lib.checks.recorded import SUFFIX, Records
 from course_lib.checks.trial import Trial
 from course_lib.errors import Refused
 
 # Where the exercises are. They import this module, so it knows them by name only.
 BANK = "course_lib.bank"
+# How the name of a module with answers ends.
+ANSWERS = "_answers"
 # What the first cell of every assignment imports; answers of the banks may rely on it too.
 PRELUDE = """
 import math
@@ -58,18 +62,21 @@ class Answer:
     hint: str = ""
 
 
+def _unanswered(*args: Any, **kwargs: Any) -> Any:
+    raise LookupError("an exercise is found with its answers by `find`")
+
+
 @dataclass(eq=False)
 class Exercise:
     """A graded exercise."""
 
     id: str  # ``"<topic>.<name>"``, stable once released
-    function: str  # the name that the student defines
-    reference: Callable[..., Any]  # the full implementation it is compared with
     points: float  # those of the properties add up to it
     minutes: int  # how long a good student needs
     difficulty: int  # from 1 (a line) to 5 (an afternoon's puzzle)
     chapter: str  # where the idea is explained, such as ``"03_attention.html#scale"``
     example: Callable[[Trial], tuple[Any, ...]]  # arguments of the visible example
+    function: str = ""  # the name that the student defines, unless it is the id's
     outcomes: tuple[str, ...] = ()  # ids of ``book/outcomes.yml``
     # functions handed to the student above this exercise
     given: tuple[Callable[..., Any], ...] = ()
@@ -78,10 +85,14 @@ class Exercise:
     # why a mistake, by its name, may cost nearly all points; see ``course matrix --points``
     severe: Mapping[str, str] = field(default_factory=dict)
     any_size: bool = False  # whether answers may differ in size, as inputs that are asked for do
+    reference: Callable[..., Any] = _unanswered  # the implementation that answers are compared with
     records: Records | None = None  # where reference and mistakes have no code
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Answer] = field(default_factory=list)
     alternatives: list[Answer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.function = self.function or self.id.rpartition(".")[2]
 
     @property
     def grade_id(self) -> str:
@@ -89,16 +100,21 @@ class Exercise:
         return self.id.replace(".", "-")
 
     def prop(
-        self, says: str, *, points: float, hint: str
+        self, points: float, hint: str, says: str = ""
     ) -> Callable[[Callable[[Trial], None]], Callable[[Trial], None]]:
-        """Register a property; its name is the decorated function's."""
+        """Register a property: its name is the function's, and the docstring what it ``says``."""
 
         def register(run: Callable[[Trial], None]) -> Callable[[Trial], None]:
             name = run.__name__.replace("_", " ")
-            self.properties.append(Property(name, says, points, hint, run))
+            self.properties.append(Property(name, says or _said(run), points, hint, run))
             return run
 
         return register
+
+    def answer(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """Register the reference."""
+        self.reference = reference
+        return reference
 
     def mistake(self, hint: str) -> Callable[[Any], Any]:
         """Register a wrong answer; its docstring states the misconception in one sentence."""
@@ -115,10 +131,7 @@ class Exercise:
         return answer
 
     def _bank(self, answer: Any, hint: str) -> Answer:
-        if not answer.__doc__:
-            raise ValueError(f"{self.id}: {answer.__name__} needs a docstring of one sentence")
-        says = " ".join(inspect.cleandoc(answer.__doc__).split("\n\n")[0].split())
-        return Answer(answer.__name__, source_as(answer, self.function), says, hint)
+        return Answer(answer.__name__, source_as(answer, self.function), _said(answer), hint)
 
     def validate(self) -> None:
         """Raise ValueError with all that is wrong with the definition itself."""
@@ -142,6 +155,13 @@ class Exercise:
         wrong += [f"mistake {m.name!r} has no hint" for m in self.mistakes if not m.hint]
         if wrong:
             raise ValueError(f"exercise {self.id}: " + "; ".join(wrong))
+
+
+def _said(function: Any) -> str:
+    """The sentence that a function's docstring is."""
+    if not function.__doc__:
+        raise ValueError(f"{function.__qualname__} needs a docstring of one sentence")
+    return " ".join(inspect.cleandoc(function.__doc__).split("\n\n")[0].split())
 
 
 def source_as(answer: Any, name: str) -> str:
@@ -190,7 +210,8 @@ def identifiers() -> tuple[str, ...]:
     found = []
     for topic in topics():
         package = importlib.import_module(f"{BANK}.{topic}")
-        found += [f"{topic}.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
+        names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+        found += [f"{topic}.{name}" for name in names if not name.endswith(ANSWERS)]
     return tuple(found)
 
 
@@ -200,6 +221,20 @@ def find(identifier: str) -> Exercise:
         near = difflib.get_close_matches(str(identifier), identifiers())
         meant = f"did you mean {', '.join(near)}?" if near else f"topics are {', '.join(topics())}"
         raise Refused(f"no exercise {identifier!r}; {meant}")
-    exercise = importlib.import_module(f"{BANK}.{identifier}").exercise
+    return _answered(identifier)
+
+
+@cache
+def _answered(identifier: str) -> Exercise:
+    """An exercise with its answers, or with the records that stand for them."""
+    module = importlib.import_module(f"{BANK}.{identifier}")
+    exercise, path = module.exercise, Path(str(module.__file__))
     assert isinstance(exercise, Exercise)
+    if path.with_stem(path.stem + ANSWERS).exists():
+        importlib.import_module(f"{BANK}.{identifier}{ANSWERS}")
+        return exercise
+    exercise.records = records = Records.read(path.with_suffix(SUFFIX).read_bytes())
+    exercise.mistakes += [Answer(name, "", says, hint) for name, says, hint in records.named]
+    exercise.reference, *others = records.functions()
+    vars(module).update({function.__name__: function for function in others})
     return exercise

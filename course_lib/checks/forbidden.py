@@ -174,7 +174,7 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
     of one's own that is called so.
     """
     wanted = {name for kind in kinds for name in FORBIDDEN[kind].names}
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     trees = []
     for source in sources if wanted else ():
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
@@ -205,8 +205,8 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
                     # As in getattr(F, "..."); a docstring has spaces.
                     name = node.value
                 if name in wanted:
-                    found[name] = None
-    return list(found)
+                    names[name] = None
+    return list(names)
 
 
 def _defines(statement: ast.stmt) -> list[str]:
@@ -286,11 +286,11 @@ def _operators(pattern: str, library: str = r"\w+") -> tuple[str, ...]:
 def _function(name: str) -> FunctionType:
     owner, _, last = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(owner), last)
+        function = getattr(importlib.import_module(owner), last)
     except ModuleNotFoundError:
-        found = getattr(_function_owner(owner), last)
-    assert isinstance(found, FunctionType) and not found.__code__.co_freevars, name
-    return found
+        function = getattr(_function_owner(owner), last)
+    assert isinstance(function, FunctionType) and not function.__code__.co_freevars, name
+    return function
 
 
 def _function_owner(name: str) -> Any:

@@ -77,14 +77,14 @@ class Mutant:
 def mutants(source: str) -> list[Mutant]:
     """Every valid answer that differs from ``source`` in one place, each once."""
     original = plain(source)
-    found, seen = [], Counter[tuple[str, str]]()
+    changes, seen = [], Counter[tuple[str, str]]()
     for text in changed(original):
         was, now = _lines(original, text)
         seen[was, now] += 1
         # The same line may stand in two places.
         mark = f"  # place {seen[was, now]}" if seen[was, now] > 1 else ""
-        found.append(Mutant(was, now + mark, text))
-    return found
+        changes.append(Mutant(was, now + mark, text))
+    return changes
 
 
 def changed(original: str) -> list[str]:
@@ -175,24 +175,24 @@ def _statements(node: ast.stmt) -> list[ast.AST]:
         return []
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return []
-    found: list[ast.AST] = [ast.Pass()]
+    nodes: list[ast.AST] = [ast.Pass()]
     if isinstance(node, (ast.If, ast.While)):
-        found.append(_with(node, test=ast.UnaryOp(ast.Not(), node.test)))
+        nodes.append(_with(node, test=ast.UnaryOp(ast.Not(), node.test)))
     if isinstance(node, ast.If):
-        found.append(ast.If(ast.Constant(True), node.body, []))
+        nodes.append(ast.If(ast.Constant(True), node.body, []))
     if isinstance(node, ast.AugAssign):
-        found += [_with(node, op=op()) for op in OPERATORS.get(type(node.op), ())]
-        found.append(ast.Assign([node.target], node.value, lineno=0))
-    return found
+        nodes += [_with(node, op=op()) for op in OPERATORS.get(type(node.op), ())]
+        nodes.append(ast.Assign([node.target], node.value, lineno=0))
+    return nodes
 
 
 def _binary(node: ast.expr) -> list[ast.AST]:
     if not isinstance(node, ast.BinOp):
         return []
-    found = [_with(node, op=op()) for op in OPERATORS.get(type(node.op), ())]
+    nodes = [_with(node, op=op()) for op in OPERATORS.get(type(node.op), ())]
     if isinstance(node.op, ORDERED):
-        found.append(_with(node, left=node.right, right=node.left))
-    return [*found, node.left, node.right]
+        nodes.append(_with(node, left=node.right, right=node.left))
+    return [*nodes, node.left, node.right]
 
 
 def _logic(node: ast.expr) -> list[ast.AST]:
@@ -267,19 +267,19 @@ def _call(node: ast.expr) -> list[ast.AST]:
         return [node.value]
     if not isinstance(node, ast.Call):
         return []
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
     for i in range(0 if name in COMMUTE else len(node.args) - 1):
         swapped = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
-        found.append(_with(node, args=swapped))
-    found += [
+        nodes.append(_with(node, args=swapped))
+    nodes += [
         _with(node, keywords=[k for k in node.keywords if k is not gone]) for gone in node.keywords
     ]
     head = node.func.value if isinstance(node.func, ast.Attribute) else None
     if head is not None and not (isinstance(head, ast.Name) and head.id in MODULES):
         # `x.transpose(0, 1)` without the transposition, `x.cumsum(0)` without the sum.
-        found.append(head)
-    return found
+        nodes.append(head)
+    return nodes
 
 
 def _tuple(node: ast.expr) -> list[ast.AST]:

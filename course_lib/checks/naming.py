@@ -38,8 +38,8 @@ def explained(verdicts: Sequence[bool | None], known: Mapping[str, Seen]) -> tup
         for pair in combinations(single, 2)
         if together(verdicts, *(known[name] for name in pair))
     ]
-    found = alone or composed or apart
-    return tuple(found[0].split(AND)) if len(found) == 1 else ()
+    names = alone or composed or apart
+    return tuple(names[0].split(AND)) if len(names) == 1 else ()
 
 
 def together(verdicts: Sequence[bool | None], one: Seen, other: Seen) -> bool:

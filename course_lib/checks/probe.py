@@ -81,18 +81,18 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
     patience = 2 * cpu + _SLACK
     deadline = time.monotonic() + patience
     try:
-        said = _everything(reading, deadline)
+        content = _everything(reading, deadline)
     finally:
         late = time.monotonic() >= deadline
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         _, status, used = os.wait4(child, 0)
-    if said[:1] == b"=":
-        return said[1:]
-    if said[:1] == b"m":
+    if content[:1] == b"=":
+        return content[1:]
+    if content[:1] == b"m":
         raise TooMuchMemory(f"took more than {memory} MiB of memory")
-    if said[:1] == b"?":
+    if content[:1] == b"?":
         raise CannotCap("this system does not hold a process to its caps")
     ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
     if ended or used.ru_utime + used.ru_stime >= cpu:
@@ -104,14 +104,14 @@ def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
 
 
 def _everything(descriptor: int, deadline: float) -> bytes:
-    said = bytearray()
-    while (left := deadline - time.monotonic()) > 0:
-        if not select.select([descriptor], [], [], left)[0]:
+    content = bytearray()
+    while (seconds := deadline - time.monotonic()) > 0:
+        if not select.select([descriptor], [], [], seconds)[0]:
             break
         piece = os.read(descriptor, _MIB)
         if not piece:
-            return bytes(said)
-        said += piece
+            return bytes(content)
+        content += piece
     return b""
 
 
@@ -247,8 +247,8 @@ def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
     """The slice of every tensor in a value: first and one past the last of each leading axis."""
     if type(value) in TENSORS:
         return value[tuple(slice(*pair) for pair in keep[: value.dim()])]
-    found = items(value)
-    if found is None:
+    values = items(value)
+    if values is None:
         return value
-    parts = [part(item, keep) for item in found]
+    parts = [part(item, keep) for item in values]
     return parts if issubclass(type(value), list) else tuple(parts)

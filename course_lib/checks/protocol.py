@@ -82,8 +82,8 @@ def pack(message: dict[str, Any]) -> bytes:
     tree = _encode(message, buffers, 0)
     header = json.dumps({"tree": tree, "sizes": [len(b) for b in buffers]}).encode()
     if len(header) > MAX_HEADER:
-        told = f"{len(header):,} bytes without tensors, at most {MAX_HEADER:,} may cross"
-        raise ProtocolError(told)
+        problem = f"{len(header):,} bytes without tensors, at most {MAX_HEADER:,} may cross"
+        raise ProtocolError(problem)
     size = 4 + len(header) + sum(map(len, buffers))
     if size > MAX_FRAME:
         raise ProtocolError(f"message of {size:,} bytes, at most {MAX_FRAME:,} may cross")
@@ -160,9 +160,9 @@ def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
         return {"fixture": value.name, "params": _encode(value.params, buffers, deeper)}
     if type(value) is Opaque:
         return {"opaque": value.type_name[:200]}
-    if (found := items(value)) is not None:
+    if (parts := items(value)) is not None:
         kind = "list" if issubclass(type(value), list) else "tuple"
-        return {kind: [_encode(item, buffers, deeper) for item in found]}
+        return {kind: [_encode(item, buffers, deeper) for item in parts]}
     if issubclass(type(value), dict) and all(type(key) is str for key in dict.keys(value)):
         pairs = dict.items(value)
         return {"dict": {k[:MAX_TEXT]: _encode(v, buffers, deeper) for k, v in pairs}}

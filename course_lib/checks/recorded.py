@@ -1,8 +1,9 @@
 """Right values without the right function, and mistakes that are known without their code.
 
-The tree that students get (:mod:`course_lib.handout.handout`) holds neither. Beside each exercise's
-module lies a file of records instead: what the reference returned for the samples of a few seeds,
-and what each known mistake came to under these seeds, its verdicts and a sketch of all it returned.
+The tree that students get (:mod:`course_lib.handout.handout`) holds neither. In the place of an
+exercise's answers lies a file of records: what the reference returned for the samples of a few
+seeds, and what each known mistake came to under these seeds, its verdicts and a sketch of all it
+returned.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import copy
 import gzip
 import hashlib
+import inspect
 import struct
-import sys
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, wraps
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -148,6 +148,10 @@ def _weights(length: int) -> Tensor:
 class Records:
     """What is known of one exercise: calls of what answers, and what mistakes came to."""
 
+    # What functions call their arguments, and of which kind these are; the reference comes first.
+    parameters: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    # Mistakes by name, what they assume, and their hints.
+    named: list[tuple[str, str, str]] = field(default_factory=list)
     calls: dict[str, list[tuple[Sketch, Any]]] = field(default_factory=lambda: defaultdict(list))
     mistakes: dict[tuple[str, str], list[tuple[bool | None, Sketch]]] = field(default_factory=dict)
 
@@ -167,6 +171,20 @@ class Records:
             raise Unrecorded
         return copy.deepcopy(near[1])
 
+    def functions(self) -> Iterator[Callable[..., Any]]:
+        """In the place of functions without bodies: each returns what it is known to return."""
+        return map(self._known, self.parameters)
+
+    def _known(self, called: str) -> Callable[..., Any]:
+        def known(*args: Any, **kwargs: Any) -> Any:
+            return self.value(called, args, kwargs)
+
+        known.__name__ = called
+        kinds = {int(kind): kind for kind in inspect._ParameterKind}
+        given = [inspect.Parameter(n, kinds[kind]) for n, kind in self.parameters[called]]
+        vars(known)["__signature__"] = inspect.Signature(given)
+        return known
+
     def seed(self, seed: str) -> str:
         """The one of the known seeds that stands for another one, always the same."""
         known = sorted({seed for seed, _ in self.mistakes})
@@ -176,7 +194,11 @@ class Records:
     def seen(
         self, seed: str, returned: Sequence[Sequence[Any]]
     ) -> dict[str, list[tuple[bool | None, bool]]]:
-        """Of each mistake its verdict on each property, and whether it returned the same there."""
+        """Of each mistake its verdict on each property, and whether it returned the same there.
+
+        The seed may be any: the known one that stands for it is looked up.
+        """
+        known = self.seed(seed)
         sketches = [returned_sketch(values) for values in returned]
         return {
             mistake: [
@@ -184,12 +206,13 @@ class Records:
                 for (own, sketch), drawn in zip(parts, sketches, strict=True)
             ]
             for (under, mistake), parts in self.mistakes.items()
-            if under == seed
+            if under == known
         }
 
     def write(self) -> bytes:
         """The bytes of a file that :func:`records` reads."""
-        frames = [
+        frames = [pack({"parameters": self.parameters, "named": self.named})]
+        frames += [
             pack({**sketch.data(), "value": value})
             for known in self.calls.values()
             for sketch, value in known
@@ -209,27 +232,12 @@ class Records:
         while start < len(frames):
             (size,) = struct.unpack_from(">I", frames, start)
             entry = unpack(frames[start + 4 : start + 4 + size])
-            if "mistake" in entry:
+            if "parameters" in entry:
+                found.parameters, found.named = entry["parameters"], entry["named"]
+            elif "mistake" in entry:
                 told = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
                 found.mistakes[entry["seed"], entry["mistake"]] = told
             else:
                 found.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
             start += 4 + size
         return found
-
-
-@cache
-def records(module: str) -> Records:
-    """The records beside a module's file."""
-    return Records.read(Path(module).with_suffix(SUFFIX).read_bytes())
-
-
-def recorded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """In the place of a function without a body: what it returned, as the records have it."""
-    module = str(sys.modules[function.__module__].__file__)
-
-    @wraps(function)
-    def known(*args: Any, **kwargs: Any) -> Any:
-        return records(module).value(function.__name__, args, kwargs)
-
-    return known

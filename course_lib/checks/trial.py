@@ -12,8 +12,8 @@ from torch import Tensor
 
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradients, Reply
 from course_lib.checks.compare import difference, kind, misfit, name
+from course_lib.checks.constant_answer import Call
 from course_lib.checks.example import Example, Pair, example, first_pair, parameters
-from course_lib.checks.idle import Call
 from course_lib.checks.probe import UNTOLD, OutOfTime, TooMuchMemory
 from course_lib.checks.recorded import Unrecorded
 from course_lib.checks.samples import Samples
@@ -61,6 +61,8 @@ class Trial(Samples):
         self._pair: Pair | None = None
         # Whether a size probe held, and at most its values are wrong.
         self.affordable = False
+        # Entries of the transcript up to the last size probe that looks at values.
+        self.measured = 0
         # Calls of which only the arguments were looked at.
         self.untouched = 0
         self._widened = False
@@ -176,6 +178,8 @@ class Trial(Samples):
         self.affordable = False
         reply = self.proxy.probe(self.exercise.function, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
+        if not all(isinstance(part, Tensor) and part.numel() == 0 for part in want):
+            self.measured = len(self.transcript)
         costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
         if reply.error is not None and reply.error.type in costly:
             raise Wrong(f"{why}: {reply.error.message}")
@@ -242,7 +246,8 @@ class Trial(Samples):
         return list(got)
 
     def parts(self, got: Any, *names: str) -> list[Tensor]:
-        """The tensors of a returned tuple, one for each name."""
+        """The tensors of a returned tuple, one for each name (the exercise's own names)."""
+        names = names or self.exercise.returns
         for value, part in zip(self.values(got, *names, of="tensors"), names, strict=True):
             if not isinstance(value, Tensor):
                 raise Wrong(f"{part} is {kind(value)}, wanted a tensor")

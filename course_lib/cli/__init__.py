@@ -42,7 +42,9 @@ def parser() -> argparse.ArgumentParser:
         grading,
         handout,
         hub,
+        judge_tests,
         lms,
+        prove,
         research,
         rubric,
         term,
@@ -64,8 +66,22 @@ def parser() -> argparse.ArgumentParser:
         parser.set_defaults(handler=handler)
         return parser
 
-    for module in (content, check, grading, rubric, lms, handout, term, analyse, defend, walls, hub,
-                   research, bench):  # fmt: skip
+    rooms = (
+        content,
+        check,
+        prove,
+        grading,
+        rubric,
+        lms,
+        handout,
+        term,
+        analyse,
+        defend,
+        walls,
+        hub,
+        judge_tests,
+    )
+    for module in (*rooms, research, bench):
         module.register(add)
     return top
 

@@ -52,7 +52,7 @@ def run_book(arguments: argparse.Namespace) -> int:
         return _report(arguments, html)
     try:
         if arguments.pdf:
-            from course_lib.book.printing import pdf
+            from course_lib.book.pdf import pdf
 
             target = root / "_build" / "attention-course.pdf"
             sheets = pdf(root, target, lambda page: echo(f"pdf: {page}"))

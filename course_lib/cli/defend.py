@@ -23,7 +23,7 @@ def run_defend(arguments: argparse.Namespace) -> int:
     """Make the sheets that are new, and say who has fewer than five questions, and why."""
     from tqdm import tqdm
 
-    from course_lib.grading.defence.sheets import QUESTIONS, Defence
+    from course_lib.grading.defence.paper import QUESTIONS, Defence
     from course_lib.grading.intake.parsing import plain
 
     many = jobs(arguments)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from course_lib.cli.common import (
     FOUND_WRONG,
@@ -25,12 +25,12 @@ from course_lib.cli.common import (
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from course_lib.grading.authoring import Model
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.judging.cluster import Cluster
-    from course_lib.grading.judging.forkserver import ForkServer
+    from course_lib.grading.judging.pool import Pool
     from course_lib.grading.judging.results import Verdict
 
 
@@ -176,36 +176,37 @@ def run_grade(arguments: argparse.Namespace) -> int:
     course = arguments.course or (root / "_build" / "class" if arguments.sample else root)
     if arguments.sample and arguments.course is not None:
         raise Refused("--sample has its own folder, _build/class: leave out --course")
-    with contextlib.ExitStack() as stack:
-        warm = None if arguments.dry_run else _warm(arguments, course)
-        if warm:
-            stack.enter_context(warm)
-        return _grade(arguments, root, course, warm)
+    with contextlib.nullcontext() if arguments.dry_run else _judges(arguments, course) as judges:
+        data, lines = _grade(arguments, root, course, judges)
+    arguments.interrupt.check()
+    emit(arguments, data, *lines)
+    return 0
 
 
-def _warm(arguments: argparse.Namespace, course: Path) -> ForkServer | None:
-    """Start the warm parent, unless others judge; this process imports for seconds meanwhile."""
-    many = jobs(arguments)
-    from course_lib.grading.judging import fast_imports, sandbox_package
-    from course_lib.grading.judging.forkserver import ForkServer
+@contextlib.contextmanager
+def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Cluster]:
+    """Who judges: on this machine a warm parent starts, while this process imports for seconds."""
+    many, walls = jobs(arguments), not arguments.unsafe
+    from course_lib.grading.judging import fast_imports, pool
 
-    if arguments.scheduler:
-        if arguments.jobs is not None:
-            raise Refused("--jobs is about this machine: the workers of --scheduler are started"
-                          " elsewhere, as many as there should be")  # fmt: skip
-        fast_imports.load("course_lib.grading.classroom")
-        return None
-    package = sandbox_package.build(course / ".kits")
-    forkserver = ForkServer(package, judges=many, walls=not arguments.unsafe)
-    try:
-        fast_imports.load("course_lib.grading.classroom")
-    except BaseException:
-        forkserver.end()
-        raise
-    return forkserver
+    if not arguments.scheduler:
+        with pool.of_course(course, many, walls=walls) as judges:
+            fast_imports.load("course_lib.grading.classroom")
+            yield judges
+        return
+    if arguments.jobs is not None:
+        raise Refused("--jobs is about this machine: the workers of --scheduler are started"
+                      " elsewhere, as many as there should be")  # fmt: skip
+    fast_imports.load("course_lib.grading.classroom")
+    from course_lib.grading.judging.cluster import Cluster
+
+    yield Cluster(arguments.scheduler, arguments.patience, walls=walls)
 
 
-def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkServer | None) -> int:
+def _grade(
+    arguments: argparse.Namespace, root: Path, course: Path, judges: Pool | Cluster | None
+) -> tuple[dict[str, Any], list[str]]:
+    """The report, as data and in lines."""
     from course_lib.grading import sample
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.records import roster, summary
@@ -214,44 +215,37 @@ def _grade(arguments: argparse.Namespace, root: Path, course: Path, warm: ForkSe
 
     # A made-up class has no place in a real gradebook.
     db = "" if arguments.sample else arguments.db
-    if arguments.sample:
-        sample.make(course, root, arguments.assignment)
     classroom = Classroom(course, root, arguments.assignment, db=db, follow=arguments.sample)
-    chosen = classroom.choose(arguments.students)
-    if arguments.dry_run:
-        _, tasks = classroom.sort_out(chosen)
-        todo = [task.student for task in tasks]
+    if arguments.sample:
+        sample.make(classroom.course, classroom.assignment)
+    everybody, chosen = classroom.students(), classroom.choose(arguments.students)
+    if judges is None:
+        todo = [task.student for task in classroom.sort_out(chosen)[1]]
         data = {"to_grade": todo, "graded": len(chosen) - len(todo)}
-        line = f"{len(todo)} of {len(chosen)} to grade"
-        emit(arguments, data, *(f"  {student}" for student in todo), line)
-        return 0
-    students = roster.students(course, db)
-    verdicts = _with_bar(arguments, classroom, chosen, warm)
-    remarks = [r.says for r in preflight.of_class(course, [classroom.name], students)]
+        return data, [*(f"  {s}" for s in todo), f"{len(todo)} of {len(chosen)} to grade"]
+    address = classroom.records.db
+    known = roster.students(classroom.course, address)
+    remarks = [r.says for r in preflight.of_class(classroom.course, [classroom.name], known)]
+    now = {v.student: v for v in _with_bar(arguments, classroom, chosen, judges)}
     # The report is on the whole class, also after a run for some.
-    now = {v.student: v for v in verdicts}
-    standing = [now.get(s) or classroom.records.verdict(s) for s in classroom.students()]
-    everybody = [v for v in standing if v is not None]
-    facts = summary.data(classroom.name, everybody, classroom.engine)
-    path = summary.write(course / "summary", facts, everybody)
-    page = analysis.after_grading(course, root, classroom.name)
+    verdicts = [v for s in everybody if (v := now.get(s) or classroom.records.verdict(s))]
+    facts = summary.data(classroom.name, verdicts, classroom.engine)
+    path = summary.write(classroom.course / "summary", facts, verdicts)
+    page = analysis.after_grading(classroom.course, classroom.root, classroom.name)
     lines = summary.text(facts).rpartition("\n")
-    if not arguments.json:
-        print(lines[0])
-        for remark in remarks:
-            print(f"look at    {remark}")
-        address = shown(db) if db else course / "gradebook.db"
-        print(f"gradebook  {address}")
-        print(f"feedback   {course / 'feedback'}")
-        print(f"summary    {path}, .json and .csv beside it")
-        print(f"analysis   {page or 'none: nothing is graded that a check decides'}\n")
-    arguments.interrupt.check()
-    emit(arguments, {**facts, "remarks": remarks}, f"{lines[2]}; in this run {facts['graded_now']}")
-    return 0
+    return {**facts, "remarks": remarks}, [
+        lines[0],
+        *(f"look at    {remark}" for remark in remarks),
+        f"gradebook  {shown(address) if address else classroom.course / 'gradebook.db'}",
+        f"feedback   {classroom.course / 'feedback'}",
+        f"summary    {path}, .json and .csv beside it",
+        f"analysis   {page or 'none: nothing is graded that a check decides'}\n",
+        f"{lines[2]}; in this run {facts['graded_now']}",
+    ]
 
 
 def _with_bar(
-    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], warm: ForkServer | None
+    arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], judges: Pool | Cluster
 ) -> list[Verdict]:
     """Grade; a bar shows what is done, what failed, how fast it goes and how long it takes."""
     from tqdm import tqdm
@@ -272,39 +266,21 @@ def _with_bar(
             # Wherever Ctrl-C was swallowed, it is noticed here.
             arguments.interrupt.check()
 
-        return classroom.grade(
-            chosen,
-            say,
-            jobs=jobs(arguments),
-            walls=not arguments.unsafe,
-            warming=warm,
-            cluster=_cluster(arguments),
-        )
-
-
-def _cluster(arguments: argparse.Namespace) -> Cluster | None:
-    if not arguments.scheduler:
-        return None
-    from course_lib.grading.judging.cluster import Cluster
-
-    return Cluster(arguments.scheduler, arguments.patience)
+        return classroom.grade(judges, chosen, say)
 
 
 def run_regrade(arguments: argparse.Namespace) -> int:
     """Grade again beside what stands, and show or publish what would change."""
     root = checkout()
     course = arguments.course or root
-    with contextlib.ExitStack() as stack:
-        warm = _warm(arguments, course)
-        if warm:
-            stack.enter_context(warm)
+    with _judges(arguments, course) as judges:
         from course_lib.grading.review import regrade
 
         again = regrade.Regrade(
             course, root, arguments.assignment, db=arguments.db, new_seed=arguments.new_seed
         )
         chosen = again.standing.choose(arguments.students)
-        verdicts = _with_bar(arguments, again.staged, chosen, warm)
+        verdicts = _with_bar(arguments, again.staged, chosen, judges)
     moves = again.moves(verdicts)
     failed = {v.student: v.reason for v in verdicts if v.score is None}
     if not arguments.json:

@@ -11,7 +11,7 @@ from course_lib.cli.common import FOUND_WRONG, Add, checkout
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
-    from course_lib.hub.settings import Place
+    from course_lib.hub.settings import HubSettings
 
 _ABOUT = """\
 Without an action the hub runs in the foreground until Ctrl-C.
@@ -74,7 +74,7 @@ def _refuse(found: list[str]) -> None:
         raise Refused("nothing was started.\n" + "\n".join(f"- {problem}" for problem in found))
 
 
-def _prepare(place: Place, root: Path, renew: bool) -> None:
+def _prepare(place: HubSettings, root: Path, renew: bool) -> None:
     from course_lib.hub import accounts, software
 
     software.prepare(place, root, lambda line: print(line, flush=True))
@@ -88,7 +88,7 @@ def _prepare(place: Place, root: Path, renew: bool) -> None:
         )
 
 
-def _grader(place: Place, command: list[str]) -> int:
+def _grader(place: HubSettings, command: list[str]) -> int:
     from course_lib.hub import accounts
 
     if not accounts.is_root():
@@ -98,7 +98,9 @@ def _grader(place: Place, command: list[str]) -> int:
     return accounts.as_grader(place, command or ["/bin/bash"]).returncode
 
 
-def _run(place: Place, root: Path, passwords: dict[str, str], arguments: argparse.Namespace) -> int:
+def _run(
+    place: HubSettings, root: Path, passwords: dict[str, str], arguments: argparse.Namespace
+) -> int:
     from course_lib.hub import accounts, running
 
     print("starting the hub; that takes half a minute", flush=True)

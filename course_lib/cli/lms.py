@@ -138,11 +138,11 @@ def run_roster(arguments: argparse.Namespace) -> int:
 def run_collect(arguments: argparse.Namespace) -> int:
     """Collect an archive, or say what that would do."""
     from course_lib.grading import authoring
-    from course_lib.grading.lms import collecting, sheet, submissions
+    from course_lib.grading.lms import collecting, csv_table, submissions
 
     course = _course(arguments)
     names = [source.stem for source in authoring.sources(checkout())]
-    worksheet = arguments.worksheet and sheet.read(arguments.worksheet, arguments.encoding)
+    worksheet = arguments.worksheet and csv_table.read(arguments.worksheet, arguments.encoding)
     work = submissions.Submissions(
         arguments.file, course, arguments.system, worksheet, _pairs(arguments.column), arguments.db
     )
@@ -167,7 +167,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     from course_lib.grading.lms import exporting
 
     course, file = _course(arguments), arguments.file
-    options = exporting.Options(
+    options = exporting.ExportOptions(
         columns=_pairs(arguments.assignment), headers=_pairs(arguments.column),
         encoding=arguments.encoding, scale=arguments.scale, unfinished=arguments.unfinished,
         overwrite=arguments.overwrite, feedback=arguments.feedback,

@@ -137,7 +137,7 @@ def run_unattended(arguments: argparse.Namespace) -> int:
 
 def run_results(arguments: argparse.Namespace) -> int:
     """Print each table, or all rows as JSON."""
-    from course_lib.book.reported import load_known, load_reported, rows
+    from course_lib.book.document_rows import load_known, load_reported, rows
     from course_lib.book.results import OTHERS, beside, cards, tally, text
     from course_lib.claims.ledger import DOCUMENTS
     from course_lib.experiments import EXPERIMENTS

@@ -11,7 +11,7 @@ from course_lib.cli.common import Add, add_db, add_json, checkout, emit
 from course_lib.errors import Refused
 
 if TYPE_CHECKING:
-    from course_lib.grading.review.written import Answer, Question
+    from course_lib.grading.review.written import WrittenAnswer, WrittenQuestion
     from course_lib.grading.rubrics import Rubric
 
 WIDTH = 100
@@ -50,8 +50,8 @@ def register(add: Add) -> None:
 def run_rubric(arguments: argparse.Namespace) -> int:
     """Mark at the terminal, or by a table."""
     from course_lib.files import write_whole
-    from course_lib.grading.review import marksheet
-    from course_lib.grading.review.written import Question, SecondLook, questions
+    from course_lib.grading.review import rubric_table
+    from course_lib.grading.review.written import SecondLook, WrittenQuestion, questions
 
     table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
     if arguments.json and not (table or dry):
@@ -60,7 +60,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         raise Refused(f"--sample {arguments.sample}: wanted at least 1")
     root, name = checkout(), arguments.assignment
     cells = [arguments.cell] if arguments.cell or table else list(questions(root, name))
-    kind = SecondLook if arguments.second else Question
+    kind = SecondLook if arguments.second else WrittenQuestion
     asked = [kind(arguments.course or root, root, name, c, arguments.db) for c in cells]
     seed = arguments.seed if arguments.blind or arguments.second else ""
     facts: dict[str, Any] = {"assignment": name, "written": 0, "questions": {}}
@@ -68,13 +68,15 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         if isinstance(question, SecondLook):
             question.sample = arguments.sample
         if arguments.read:
-            marks = marksheet.read(arguments.read, question, again=again)
+            marks = rubric_table.read(arguments.read, question, again=again)
             facts["written"] += question.write(marks, again=again, dry_run=dry)
         elif arguments.csv and not dry:
             if arguments.csv.exists():
                 raise Refused(f"{arguments.csv} is there already: name another file")
             answers = question.answers(seed)
-            write_whole(arguments.csv, marksheet.table(question.rubric, answers, blind=bool(seed)))
+            write_whole(
+                arguments.csv, rubric_table.table(question.rubric, answers, blind=bool(seed))
+            )
         elif not dry and not table:
             count, stopped = _mark(question, seed, again=again)
             facts["written"] += count
@@ -96,7 +98,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
+def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bool]:
     """Ask for each answer; how many were marked, and whether the marker stopped."""
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review.written import WrittenMark
@@ -126,7 +128,7 @@ def _mark(question: Question, seed: str, *, again: bool) -> tuple[int, bool]:
     return written, False
 
 
-def _rubric(rubric: Rubric, answer: Answer) -> str:
+def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
     """Criteria by number, with what they have been given."""
     given = answer.given or [None] * len(rubric.criteria)
     lines = [

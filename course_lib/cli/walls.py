@@ -45,17 +45,17 @@ def register(add: Add) -> None:
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print what the machine offers and what became of each probe."""
-    from course_lib.grading.judging import doctor, sandbox_package
+    from course_lib.grading.judging import doctor
     from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
     probes: dict[str, bool] = {}
     refused = ""
-    where = _place(arguments)
+    where = _exchange(arguments)
     places = [where.root, arguments.course or checkout()] if where else []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with ForkServer(sandbox_package.build(Path(folder))) as forkserver:
+            with ForkServer(Path(folder)) as forkserver:
                 probes = doctor.examine(forkserver, places)
                 facts["a user for every worker"] = forkserver.own_users
                 facts["caps on all processes of a worker together"] = bool(forkserver.group)
@@ -80,7 +80,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return FOUND_WRONG if refused or escaped or wrong else 0
 
 
-def _place(arguments: argparse.Namespace) -> CourseExchange | None:
+def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
     """Where the exchange is, if this is a checkout of the course or a course is named."""
     from course_lib.grading.review import preflight
 

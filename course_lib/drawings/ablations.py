@@ -199,35 +199,30 @@ def one_change_a_step(s: Sketch) -> None:
 )
 def steps_for_values(s: Sketch) -> None:
     """What is averaged: values, or the steps between them."""
-    w, h = 44.0, 28.0
-    left, pitch = (64.0, 56.0) if s.narrow else (90.0, 96.0)
-    tops = (26.0, 118.0)
-    values, moves = [], []
-    for n, (value, move) in enumerate(zip(whole(VALUES), whole(STEPS), strict=True)):
-        x = left + n * pitch
-        values.append(s.cells(x, tops[0], [[value]], "value", w=w, h=h))
-        moves.append(s.cells(x, tops[1], [[move]], "state", w=w, h=h, thick=True))
-        s.text(values[-1].cx, tops[0] - 11, f"*v*_{{{n + 1}}}", role="value")
-    for n in range(1, 4):
-        minus = s.sign(values[n].cx, (tops[0] + h + tops[1]) / 2, "−", r=8)
-        s.flow(values[n], minus, moves[n])
-        x = values[n - 1].cx + 14
-        s.arrow((x, values[n - 1].bottom), (x, minus.cy), (minus.x, minus.cy))
-    for boxes, name in ((values, "values"), (moves, "steps")):
-        s.text(boxes[0].x - 10, boxes[0].cy, name, kind="small", at="end")
-    means = (VALUES.mean().item(), STEPS.mean().item())
+    p = Page(s)
+    box: dict[str, Any] = {"w": 44, "h": 28}
+    values, moves = (
+        [
+            p.cells([[n]], role, thick=role == "state", words=() if i else [name], **box)
+            for i, n in enumerate(whole(numbers))
+        ]
+        for name, role, numbers in (("values", "value", VALUES), ("steps", "state", STEPS))
+    )
+    minus = [p.sign("−", 8) for _ in values[1:]]
+    for n, value in enumerate(values):
+        p.named(value, f"*v*_{{{n + 1}}}", role="value")
+    for before, value, sign, move in zip(values, values[1:], minus, moves[1:], strict=False):
+        p.link(value, sign, move)
+        p.link(before, sign, bend="xx", at=0.3)
+    ends = []
+    for name, numbers, row in (("values", VALUES, values), ("steps", STEPS, moves)):
+        mean = p.cells([[numbers.mean().item()]], "value", h=28, thick=True)
+        ends.append([p.step("¼ of each", role="weight"), p.named(mean, f"mean of the {name}")])
+        p.link(*p.of([row[-1], *ends[-1]], []))
+    p.named(ends[1][1], "", "= (last − first) ÷ 4", at="below")
     if s.narrow:
-        y = tops[1] + h + 46
-        for name, mean, x in (("values", means[0], 40.0), ("steps", means[1], 200.0)):
-            box = s.cells(x + 28, y, [[mean]], "value", w=56, h=h, thick=True)
-            s.text(box.cx, y - 12, f"mean of the {name}", kind="small")
-        s.text(box.cx, y + h + 14, "= (last − first) ÷ 4", kind="small quiet")
-        return
-    for boxes, name, mean in zip((values, moves), ("values", "steps"), means, strict=True):
-        last = boxes[-1]
-        pill = s.step(last.right + 68, last.cy, 82, h, "¼ of each", role="weight")
-        box = s.cells(pill.right + 28, last.y, [[mean]], "value", w=56, h=h, thick=True)
-        s.flow(last, pill, box)
-        s.text(box.cx, last.y - 12, f"mean of the {name}", kind="small")
-        if name == "steps":
-            s.text(box.cx, box.bottom + 14, "= (last − first) ÷ 4", kind="small quiet")
+        table = p.grid(values, [None, *minus], moves, gap=(12, 22), turn=False)
+        p.done(table, p.row(*(mean for _, mean in ends), gap=60))
+    else:
+        rows = [*values, *ends[0]], [None, *minus, None, None], [*moves, *ends[1]]
+        p.done(p.grid(*rows, gap=(28, 22), turn=False))

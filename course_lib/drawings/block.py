@@ -83,64 +83,24 @@ def block_in_two_orders(s: Sketch) -> None:
 )
 def norms_by_hand(s: Sketch) -> None:
     """The same token through LayerNorm and through RMSNorm, with every number."""
-    h = 26.0
-    root, mean_square = (f"÷ √{v:.0f} = {v.sqrt():.0f}" for v in (VARIANCE, SQUARES))
-    squared = " + ".join(f"{n:.0f}" for n in CENTRED.square())
-    all_squared = " + ".join(f"{n:.0f}" for n in TOKEN.square())
-    n = TOKEN.numel()
-    if s.narrow:
-        x = s.cells(116, 24, TOKEN, "state", w=28, h=h)
-        s.name(x, "token *x*", role="state")
-        notes = (
-            ("variance", f"({squared}) ÷ {n} = {VARIANCE:.0f}"),
-            ("mean square", f"({all_squared}) ÷ {n} = {SQUARES:.0f}"),
-        )
-        columns = zip((0.0, 176.0), (root, mean_square), (NORMED, SCALED), notes, strict=True)
-        for left, step, result, note in columns:
-            mid, bus, down = left + 84, x.bottom + 12, left + 116
-            s.panel(left, 74, 168, 240, "LayerNorm" if left == 0 else "RMSNorm")
-            pill = s.step(mid, 208, 104, 26, step)
-            path = [(x.cx, x.bottom), (x.cx, bus), (down, bus)]
-            if left == 0:
-                minus = s.step(mid, 122, 104, 26, f"− mean {MEAN:.0f}")
-                part = s.cells(mid - 64, 150, CENTRED, "state", w=32, h=h)
-                s.arrow(*path, (down, minus.y))
-                s.flow(minus, part, pill)
-            else:
-                s.arrow(*path, (down, pill.y))
-            out = s.cells(mid - 80, 240, result, "state", w=40, h=h, thick=True)
-            s.flow(pill, out)
-            for line, text in enumerate(note):
-                s.text(mid, 284 + 15 * line, text, kind="small quiet")
-        return
-    x = s.cells(4, 82, TOKEN, "state", w=25, h=h)
-    s.name(x, "token *x*", "(4)", role="state")
-    rows = (60.0, 152.0)
-    bus = x.right + 14
-    minus = s.step(182, rows[0], 96, 28, f"− mean {MEAN:.0f}")
-    part = s.cells(248, rows[0] - h / 2, CENTRED, "state", w=28, h=h)
-    s.flow(minus, part)
-    s.text(182, rows[0] - 34, "LayerNorm", kind="strong")
-    s.text(182, rows[1] - 34, "RMSNorm", kind="strong")
-    s.text(
-        part.cx,
-        part.bottom + 16,
-        f"variance ({squared}) ÷ {n} = {VARIANCE:.0f}",
-        kind="small quiet",
-    )
-    s.text(
-        part.cx,
-        rows[1] + h / 2 + 16,
-        f"mean square ({all_squared}) ÷ {n} = {SQUARES:.0f}",
-        kind="small quiet",
-    )
-    for y, step, result in ((rows[0], root, NORMED), (rows[1], mean_square, SCALED)):
-        pill = s.step(434, y, 96, 28, step)
-        out = s.cells(502, y - h / 2, result, "state", w=41, h=h, thick=True)
-        s.flow(pill, out)
-    s.arrow((x.right, x.cy), (bus, x.cy), (bus, rows[0]), (minus.x, rows[0]))
-    s.arrow((x.right, x.cy), (bus, x.cy), (bus, rows[1]), (386, rows[1]))
-    s.arrow((part.right, rows[0]), (386, rows[0]))
+    p = Page(s)
+    x = p.cells(TOKEN, "state", name="token *x*", shape="")
+    minus = p.named(p.step(f"− mean {MEAN:.0f}"), "LayerNorm")
+    part = p.cells(CENTRED, "state")
+    roots, outs = [], []
+    for name, squares, mean, result in (
+        ("variance", CENTRED.square(), VARIANCE, NORMED),
+        ("mean square", TOKEN.square(), SQUARES, SCALED),
+    ):
+        said = " + ".join(f"{n:.0f}" for n in squares)
+        roots.append(p.step(f"÷ √{mean:.0f} = {mean.sqrt():.0f}"))
+        outs.append(p.cells(result, "state", thick=True))
+        p.named(outs[-1], name, f"({said}) ÷ {TOKEN.numel()} = {mean:.0f}", at="below")
+        p.link(roots[-1], outs[-1])
+    p.link(x, minus, part, roots[0])
+    p.link(x, p.named(roots[1], "RMSNorm"), at=0.1)
+    rows = [minus, part, roots[0], outs[0]], [None, None, roots[1], outs[1]]
+    p.done(x, p.grid(*rows, gap=(p.of(26, 22), 26)))
 
 
 @drawing(

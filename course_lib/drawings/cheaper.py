@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings import Page, Sketch, drawing
 from course_lib.drawings.masks import laid
 from course_lib.drawings.rows import said
 from course_lib.efficient import Running, online_step, strided_mask
@@ -44,17 +44,9 @@ def cheap_patterns(s: Sketch) -> None:
     panels = []
     for name, (mask, rule) in PATTERNS.items():
         box = laid(p, mask, range(6), range(6), role="weight", w=26, h=24)
-        both = p.column(box, p.text(rule, kind="small quiet"), gap=8)
+        both = p.column(box, p.texts(rule), gap=8)
         panels.append((f"{name}: {mask.sum()} of {mask.numel()}", both))
     p.done(p.panels(*panels))
-
-
-def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False) -> Box:
-    """The three numbers that stay in the fast memory."""
-    row: list[object] = [int(seen.largest.item()), seen.total.item(), seen.out.item()]
-    box = s.cells(x, y, [row], "state", w=46, h=28, thick=thick)
-    s.name_columns(box, ("max *m*", "sum *z*", "out *o*"))
-    return box
 
 
 @drawing(
@@ -79,67 +71,60 @@ def _state(s: Sketch, x: float, y: float, seen: Running, *, thick: bool = False)
 )
 def softmax_in_tiles(s: Sketch) -> None:
     """Four keys, two at a time, and three numbers that are carried on."""
-    h = 26.0
-    tiles = ((SCORES[0, :2], VALUES[:2], FIRST), (SCORES[0, 2:], VALUES[2:], BOTH))
+    p = Page(s)
+    query = p.cells([[None] * 3], "query", name="query *q*", shape="", at="left")
+    divide = p.step("*o* ÷ *z*")
+    out = p.cells([[OUT]], "value", thick=True, name="output", shape="")
+    factor = p.step(f"× exp({int(FIRST.largest)} − {int(BOTH.largest)}) = {RESCALE:.2f}")
+    tiles, work = [], []
+    for n, seen in enumerate((FIRST, BOTH)):
+        some = slice(2 * n, 2 * n + 2)
+        keys = p.cells([[None] * 3] * 2, "key", h=24, name="keys", shape="")
+        values = p.cells(VALUES[some], "value", name="values", shape="", h=24)
+        tiles.append(p.named(p.row(keys, values, gap=10), f"tile {n + 1}"))
+        scores = SCORES[0, some, None]
+        share = (scores - seen.largest[0]).exp()
+        row = [int(seen.largest), seen.total.item(), seen.out.item()]
+        work.append(
+            (
+                p.rows(scores, "step", gap=0, name="*q* · *k*", shape=""),
+                p.rows(
+                    share, "weight", gap=0, name=f"exp(*q* · *k* − {int(seen.largest)})", shape=""
+                ),
+                p.cells([row], "state", h=28, over=("max *m*", "sum *z*", "out *o*"), thick=n == 1),
+            )
+        )
+        p.each(*work[n][:2])
+        p.link(*work[n][1:])
+    p.link(work[0][-1], factor, work[1][-1], divide, out)
+    slow, fast = (f"{kind} memory" for kind in ("large, slow", "small, fast"))
     if s.narrow:
-        s.panel(0, 0, 344, 132, "large, slow memory")
-        s.panel(0, 164, 344, 352, "small, fast memory")
-    else:
-        s.panel(0, 0, 168, 322, "large, slow memory")
-        s.panel(214, 0, 454, 322, "small, fast memory")
-    q = s.cells(*((270, 178) if s.narrow else (590, 14)), [[None] * 3], "query", w=18, h=22)
-    s.text(q.x - 8, q.cy, "query *q*", role="query", at="end")
-    before: Box | None = None
-    for n, (scores, values, seen) in enumerate(tiles):
-        # The tile where it is kept.
-        x, y = (28.0 + 168 * n, 66.0) if s.narrow else (24.0, 82.0 + 126 * n)
-        keys = s.cells(x, y, [[None] * 3] * 2, "key", w=18, h=h)
-        kept = s.cells(x + 66, y, values, "value", w=34, h=h)
-        s.text(x + 50, y - 29, f"tile {n + 1}", kind="strong")
-        s.text(keys.cx, y - 11, "keys", role="key", kind="small")
-        s.text(kept.cx, y - 11, "values", role="value", kind="small")
-        # The same tile at work.
-        left, top = (30.0, 232.0 + 140 * n) if s.narrow else (252.0, y)
-        found = s.cells(left, top, scores[:, None], "step", w=34, h=h)
-        s.text(found.cx, top - 11, "*q* · *k*", kind="small")
-        powers = (scores - seen.largest[0]).exp()
-        share = s.cells(left + 82, top, powers[:, None], "weight", w=46, h=h)
-        s.text(share.cx, top - 11, f"exp(*q* · *k* − {int(seen.largest)})", kind="small")
-        for i in range(2):
-            s.arrow((found.right, found.cell(i).cy), (share.x, share.cell(i).cy))
-        at = (left + 154, top + 12) if s.narrow else (left + 246, top + 12)
-        state = _state(s, *at, seen, thick=n == 1)
-        s.flow(share, state)
-        if s.narrow:
-            s.arrow(
-                (x + 50, kept.bottom), (x + 50, 148), (6, 148), (6, found.cy), (found.x, found.cy)
-            )
-        else:
-            s.flow(kept, found)
-        if before:
-            factor = s.step(
-                before.cx,
-                (before.bottom + state.y - 18) / 2,
-                156,
-                28,
-                f"× exp({int(FIRST.largest)} − {int(BOTH.largest)}) = {RESCALE:.2f}",
-            )
-            s.flow(before, factor)
-            s.arrow((factor.cx, factor.bottom), (factor.cx, state.y - 20))
-        before = state
-    assert before is not None
-    y = before.bottom + (50 if s.narrow else 52)
-    divide = s.step(before.cx, y, 74, 28, "*o* ÷ *z*")
-    x = 60.0 if s.narrow else 90.0
-    out = s.cells(x, y - 14, [[OUT]], "value", w=48, h=28, thick=True)
-    s.text(
-        out.cx if s.narrow else out.x - 8,
-        out.y - 11 if s.narrow else out.cy,
-        "output",
-        role="value",
-        at="middle" if s.narrow else "end",
+        rails = p.point(), p.point()
+        empty = [None] * 3
+        rows = [*empty, query], [rails[0], *work[0]], [*empty, factor], [rails[1], *work[1]]
+        working = p.grid(*rows, [None, out, None, divide], turn=False)
+        for tile, rail, parts in zip(tiles, rails, work, strict=True):
+            p.link(tile, rail, parts[0], bend="yy", at=0.1)
+        kept = p.panel(p.row(*tiles), slow, w=s.width)
+        p.done(kept, p.panel(working, fast, w=s.width, axle=True))
+        return
+    names = [p.text(name, kind="strong quiet") for name in (slow, fast)]
+    for tile, parts in zip(tiles, work, strict=True):
+        p.link(tile, parts[0])
+    p.behind(names[0], *tiles, out)
+    p.behind(names[1], work[0][0], work[1][-1], divide)
+    blank = [None] * 2
+    p.done(
+        p.grid(
+            [names[0], *blank, names[1]],
+            [None, *blank, query],
+            [tiles[0], *work[0]],
+            [None, *blank, factor],
+            [tiles[1], *work[1]],
+            [out, *blank, divide],
+            gap=(44, 20),
+        )
     )
-    s.flow(before, divide, out)
 
 
 @drawing(

@@ -7,7 +7,6 @@ import torch
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Box, Page, Sketch, drawing
-from course_lib.drawings.parts import nothing
 from course_lib.drawings.rows import said
 from course_lib.favit import CrossWindow, group_survey, informative_keys, unfold_windows
 from course_lib.favit.sampling import sampled
@@ -77,7 +76,7 @@ def one_window_for_all(s: Sketch) -> None:
     p.link(one, keys, at=0.8)
     p.link(query, dot)
     p.link(keys, dot, scores, soft, weights, out)
-    asked = p.column(dot, p.own(0, 36, nothing), query, axle=0)
+    asked = p.column(dot, p.place(h=36), query, axle=0)
     met = p.row(keys, asked, scores, soft, weights, out, gap=p.of(14, 10))
     p.done(p.row(grid, one, gap=p.of(86, 120)), met)
 

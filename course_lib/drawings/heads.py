@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from course_lib.attention import scaled_dot_product_attention, split_heads
-from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said, whole
 
 # Two words that each hold one thing, and a word between that wants both.
@@ -29,11 +29,6 @@ HEADS, WEIGHTS = scaled_dot_product_attention(Q2, K2, V2)
 JOINED = torch.cat([*HEADS], -1)
 ADDED = torch.stack([HEADS[0] @ W_O[:2], HEADS[1] @ W_O[2:]])
 OUT = JOINED @ W_O
-
-
-def rows(numbers: torch.Tensor) -> list[list[object]]:
-    """A matrix of numbers that are written without a point."""
-    return [whole(row) for row in numbers]
 
 
 def _gets(weights: torch.Tensor, sentence: Sequence[str]) -> torch.Tensor:
@@ -98,100 +93,51 @@ def one_average(s: Sketch) -> None:
 )
 def heads_cut_and_joined(s: Sketch) -> None:
     """Two words, width 4, two heads of width 2, with every number."""
-    c, h = (18, 22) if s.narrow else (26, 24)
-    n, wider = (30, 31) if s.narrow else (33, 36)
-    lefts = (42.0, 154.0, 266.0) if s.narrow else (92.0, 286.0, 480.0)
-    parts = zip("QKV", ("query", "key", "value"), (Q, K, V), lefts, strict=True)
-    grids = []
-    for letter, role, numbers, left in parts:
-        box = s.cells(left, 36, numbers, role, w=c, h=h, cut=2)
-        name = {"Q": "queries", "K": "keys", "V": "values"}[letter]
-        s.name(box, f"{name} *{letter}*", "(2, 4)", role=role)
-        grids.append(box)
-    s.name_rows(grids[0], WORDS, gap=7, kind="strong small")
-    bus, middle = grids[0].bottom + 18, grids[1].cx
-    for box in grids:
-        if box is grids[1]:
-            s.arrow((middle, box.bottom + 4), (middle, bus), tip=False)
-        else:
-            s.arrow((box.cx, box.bottom + 4), (box.cx, bus), (middle, bus), tip=False)
-    wide, high = (168.0, 194.0) if s.narrow else (328.0, 122.0)
-    top = bus + 46
-    joined = s.cells(
-        s.width / 2 - 2 * wider, top + high + 34, JOINED, "value", w=wider, h=h, cut=2, thick=True
-    )
+    p = Page(s)
+    names = {"query": ("queries *Q*", Q), "key": ("keys *K*", K), "value": ("values *V*", V)}
+    fork = p.point()
+    given: list[Part] = []
+    for role, (name, numbers) in names.items():
+        words = () if given else WORDS
+        given.append(p.cells(numbers, role, w=p.of(26, 18), cut=2, words=words, name=name))
+        p.link(given[-1], fork, bend="y", tip=False)
+    heads, outs = [], []
     for head in (0, 1):
-        left = head * (s.width - wide)
-        into = left + wide / 2
-        s.panel(left, top, wide, high, f"head {head + 1}")
-        s.arrow((middle, bus), (middle, bus + 18), (into, bus + 18), (into, top))
-        s.text(
-            into + (9 if head == 0 else -9),
-            top - 12,
-            ("left halves", "right halves")[head],
-            kind="small quiet",
-            at="start" if head == 0 else "end",
+        q, k, a, v, out = (
+            p.cells(
+                numbers[head],
+                role,
+                w=0 if letter in "αo" else 16,
+                name=f"*{letter}*_{{{head + 1}}}",
+                shape="",
+                bars=letter == "α",
+                thick=letter == "o",
+            )
+            for letter, role, numbers in (
+                ("Q", "query", Q2),
+                ("K", "key", K2),
+                ("α", "weight", WEIGHTS),
+                ("V", "value", V2),
+                ("o", "value", HEADS),
+            )
         )
-        out = (_upright if s.narrow else _lying)(s, head, left, top, n)
-        goal = joined.cell(0, 2 * head).right
-        low = top + high + 16
-        s.arrow((out.cx, out.bottom), (out.cx, low), (goal, low), (goal, joined.y))
-    s.name_rows(joined, WORDS, kind="strong small")
-    s.text(joined.right + 9, joined.cy - 7, "joined", at="start", role="value")
-    s.text(joined.right + 9, joined.cy + 8, "(2, 4)", at="start", kind="small quiet")
-
-
-def _part(
-    s: Sketch,
-    x: float,
-    y: float,
-    numbers: Sequence[Sequence[object]],
-    said: str,
-    role: str,
-    w: float,
-    *,
-    bars: bool = False,
-    thick: bool = False,
-) -> Box:
-    box = s.cells(x, y, numbers, role, w=w, h=22, bars=bars, thick=thick)
-    s.text(box.cx, box.y - 11, said, role=role)
-    return box
-
-
-def _lying(s: Sketch, head: int, left: float, top: float, n: float) -> Box:
-    y, c, low = top + 50, 16.0, f"_{{{head + 1}}}"
-    q = _part(s, left + 8, y, rows(Q2[head]), f"*Q*{low}", "query", c)
-    k = _part(s, q.right + 16, y, rows(K2[head]), f"*K*{low}", "key", c)
-    s.sign(q.right + 8, q.cy, "·", r=7)
-    pill = s.step(k.right + 17, k.cy, 20, 98, "÷ √2, softmax")
-    a = _part(s, pill.right + 9, y, WEIGHTS[head].tolist(), f"*α*{low}", "weight", n, bars=True)
-    s.flow(k, pill, a)
-    v = _part(s, a.right + 16, y, rows(V2[head]), f"*V*{low}", "value", c)
-    s.sign(a.right + 8, a.cy, "×", r=7)
-    o = _part(s, v.right + 13, y, HEADS[head].tolist(), f"*o*{low}", "value", n, thick=True)
-    s.flow(v, o)
-    return o
-
-
-def _upright(s: Sketch, head: int, left: float, top: float, n: float) -> Box:
-    y, c, low = top + 48, 17.0, f"_{{{head + 1}}}"
-    q = _part(s, left + 8, y, rows(Q2[head]), f"*Q*{low}", "query", c)
-    _part(s, q.right + 18, y, rows(K2[head]), f"*K*{low}", "key", c)
-    s.sign(q.right + 9, q.cy, "·", r=7)
-    v = _part(s, left + 118, y, rows(V2[head]), f"*V*{low}", "value", c)
-    mid = left + 38
-    pill = s.step(left + 55, q.bottom + 22, 100, 22, "÷ √2, softmax")
-    s.arrow((mid, q.bottom), (mid, pill.y))
-    a = s.cells(left + 8, pill.bottom + 26, WEIGHTS[head], "weight", w=n, h=22, bars=True)
-    s.flow(pill, a)
-    times, turn = s.sign(a.right + 14, a.cy, "×", r=7), pill.bottom + 8
-    o = s.cells(left + 102, a.y, HEADS[head], "value", w=n, h=22, thick=True)
-    s.arrow((v.cx, v.bottom), (v.cx, turn), (times.cx, turn), (times.cx, times.y))
-    s.flow(a, times, tip=False)
-    s.flow(times, o)
-    s.text(mid + 18, a.y - 9, f"*α*{low}", role="weight", at="start")
-    s.text(o.cx + 8, o.y - 9, f"*o*{low}", role="value", at="start")
-    return o
+        soft = p.step("÷ √2, softmax")
+        asks, mixes = p.row(q, p.sign("·", 7), k, gap=1), p.row(a, p.sign("×", 7), v, gap=1)
+        p.link(asks, soft, mixes, out)
+        heads.append((f"head {head + 1}", p.column(asks, soft, mixes, out, gap=16)))
+        outs.append(out)
+    grounds = p.panels(*heads, below=False)
+    halves = [
+        p.cells(part, "value", thick=True, words=word)
+        for part, word in zip(HEADS, (WORDS, ()), strict=True)
+    ]
+    for ground, name, out, half in zip(
+        grounds.each, ("left halves", "right halves"), outs, halves, strict=True
+    ):
+        p.link(fork, ground, bend="x", label=name)
+        p.link(out, half, bend="yy")
+    joined = p.named(p.row(*halves, gap=0), "joined", "(2, 4)", at="right", role="value")
+    p.done(p.column(p.row(*given, gap=p.of(60, 24)), fork, grounds, joined, gap=26))
 
 
 @drawing(

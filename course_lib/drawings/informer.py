@@ -101,23 +101,6 @@ def _best(n: int) -> list[bool]:
     return [i in MEASURES[:n].topk(BUDGETS[n - 1]).indices.tolist() for i in range(n)]
 
 
-def _queries(s: Sketch, x: float, y: float, w: float, active: list[bool]) -> list[Box]:
-    """The queries so far with their measures; the active ones stand out."""
-    boxes = []
-    for i, chosen in enumerate(active):
-        role = "query" if chosen else "state"
-        box = s.cells(x + i * w, y, [[int(MEASURES[i])]], role, w=w - 8, h=26, thick=chosen)
-        s.text(
-            box.cx,
-            box.bottom + 11,
-            "active" if chosen else "lazy",
-            kind="strong small" if chosen else "small quiet",
-            role="query" * chosen,
-        )
-        boxes.append(box)
-    return boxes
-
-
 @drawing(
     f"""Five queries of a decoder with the measures {said(MEASURES, 0)}. While there are four of
     them, the two largest of the four are active: queries 1 and 4. Query 5 arrives, and the two
@@ -127,36 +110,31 @@ def _queries(s: Sketch, x: float, y: float, w: float, active: list[bool]) -> lis
 )
 def ranked_with_the_future(s: Sketch) -> None:
     """A later query takes the place of an earlier one."""
-    w = 54.0 if s.narrow else 64.0
-    x = 62.0 if s.narrow else 236.0
-    step = 116.0 if s.narrow else 84.0
-    stories = (
-        ("four queries", "the 2 largest of 4", _best(4)),
-        ("query 5 arrives", "the 2 largest of 5", _best(5)),
-        ("each prefix by itself", "among those so far", BY_PREFIX),
-    )
-    for i in range(5):
-        s.text(x + i * w + (w - 8) / 2, 8, f"*q*_{{{i + 1}}}", role="query")
-    for n, (story, rule, active) in enumerate(stories):
-        y = (54 if s.narrow else 24) + n * step
-        boxes = _queries(s, x, y, w, active)
-        if s.narrow:
-            s.text(x, y - 14, f"{story}: {rule}", kind="strong small", at="start")
-        else:
-            s.text(x - 24, y + 7, story, kind="strong", at="end")
-            s.text(x - 24, y + 24, rule, kind="small quiet", at="end")
-        if n == 1:
-            s.text(boxes[3].cx, boxes[3].bottom + 25, "pushed out", kind="small", role="key")
-        if n == 2:
-            for box, places in zip(boxes, BUDGETS, strict=True):
-                s.text(box.cx, box.bottom + 27, str(places), kind="small quiet")
-            s.text(
-                x - 24 if not s.narrow else x - 8,
-                boxes[0].bottom + 27,
-                "places",
-                kind="small quiet",
-                at="end",
+    p = Page(s)
+    stories = {
+        "four queries": ("the 2 largest of 4", _best(4)),
+        "query 5 arrives": ("the 2 largest of 5", _best(5)),
+        "each prefix by itself": ("among those so far", BY_PREFIX),
+    }
+    lines: list[tuple[tuple[str, str], Part]] = []
+    for story, (rule, active) in stories.items():
+        queries = []
+        for i, (measure, chosen) in enumerate(zip(MEASURES.long().tolist(), active, strict=False)):
+            role = "query" if chosen else "state"
+            over = [] if lines else [f"*q*_{{{i + 1}}}"]
+            box = p.cells(
+                [[measure]], role, w=p.of(60, 56), h=26, thick=chosen, over=over, asks=("", "query")
             )
+            p.named(
+                box, "active" * chosen, "lazy" * (not chosen), role="query" * chosen, at="below"
+            )
+            if len(lines) == 1 and not chosen and _best(4)[i : i + 1] == [True]:
+                p.named(box, "pushed out", role="key", at="below")
+            if active is BY_PREFIX:
+                p.named(box, "", f"{BUDGETS[i]} place{'s' * (BUDGETS[i] > 1)}", at="below")
+            queries.append(box)
+        lines.append(((story, rule), p.row(*queries, gap=8)))
+    p.done(p.titled(*lines, gap=18))
 
 
 @drawing(
@@ -246,7 +224,7 @@ def what_is_a_token(s: Sketch) -> None:
     for name, token, count, _, _ in ways:
         table = p.cells([[None] * 8] * 4, "state", w=18, h=20)
         p.named(table, "", "hours")
-        told = p.column(p.text(token, role="query"), p.text(count, kind="small quiet"), gap=0)
+        told = p.column(p.text(token, role="query"), p.texts(count), gap=0)
         tables.append(table)
         panels.append((name, p.column(table, told)))
     p.done(p.panels(*panels))

@@ -59,11 +59,11 @@ def decoder_looks_back(s: Sketch) -> None:
 
     def wide(said: str) -> Part:
         """A step on all three states."""
-        w = p.of(252, 190)
+        w = p.of(252, 168)
         return p.loose(p.own(w, 26, lambda x, y: s.step(x + w / 2, y + 13, w, 26, said)), both=True)
 
     words = [unit(word, "key") for word in WORDS]
-    asked = [unit(word, "query") for word in p.of(("<bos>", "good"), ("good",))]
+    asked = [unit(word, "query") for word in ("<bos>", "good")]
     now = asked[-1]
     score, mixed = wide("score, then softmax"), wide("weighted sum of the states")
     shares = [p.cells([[w]], "weight", bars=True) for w in WEIGHTS[0, 0].tolist()]
@@ -76,20 +76,20 @@ def decoder_looks_back(s: Sketch) -> None:
     p.link(mixed, context, join, linear, written)
     p.link(now[0], join)
     p.link(*(cell for _, cell, _ in words))
-    p.link(words[-1][1], *(cell for _, cell, _ in asked), label=p.of("", "*s*_{1}"))
-    none, more = [None] * 3, [None] * (len(asked) - 1)
+    p.link(words[-1][1], *(cell for _, cell, _ in asked))
+    none = [None] * 3
     lines: list[tuple[Part | None, ...]] = [
-        (*none, None, *more, written),
-        (*none, None, *more, linear),
-        (None, mixed, None, context, *more, join),
-        (*shares, None, *more, None),
-        (None, score, None, None, *more, None),
+        (*none, None, None, written),
+        (*none, None, None, linear),
+        (None, mixed, None, None, context, join),
+        (*shares, None, None, None),
+        (None, score, None, None, None, None),
     ]
     for three, others in zip(zip(*words, strict=True), zip(*asked, strict=True), strict=True):
         lines.append((*three, None, *others))
-    p.done(p.grid(*lines, gap=(p.of(34, 18), 24), turn=False))
+    p.done(p.grid(*lines, gap=(p.of(34, 16), 24), turn=False))
     # One line behind the states carries all of them to the sum.
-    states, left = [state.box for state, _, _ in words], mixed.box.x - 12
+    states, left = [state.box for state, _, _ in words], mixed.box.x - 9
     for a, b in pairwise(reversed(states)):
         s.arrow((a.x, a.cy), (b.right, b.cy), tip=False)
     s.arrow(
@@ -98,24 +98,17 @@ def decoder_looks_back(s: Sketch) -> None:
         (left, mixed.box.cy),
         (mixed.box.x, mixed.box.cy),
     )
-    asks = now[0].box
-    turn = asks.cx if not s.narrow else asks.x - 18
-    start = (turn, asks.y) if not s.narrow else (turn, asks.cy)
-    s.arrow(
-        *[(asks.x, asks.cy)] * s.narrow,
-        start,
-        (turn, score.box.cy),
-        (score.box.right, score.box.cy),
-    )
-    s.text(turn + p.of(-28, 18), score.box.cy - 11, "query", role="query")
+    asks, end = now[0].box, score.box
+    s.arrow((asks.cx, asks.y), (asks.cx, end.cy), (end.right, end.cy))
+    s.text(asks.cx - 28, end.cy - 11, "query", role="query")
     seen = [*states, *(state.box for state, _, _ in asked)]
-    letters = [f"*h*_{{{i}}}" for i in range(1, 4)] + ["*s*_{1}", "*s*_{2}"][-len(seen[3:]) :]
+    letters = [f"*h*_{{{i}}}" for i in range(1, 4)] + ["*s*_{1}", "*s*_{2}"]
     for at, letter in zip(seen, letters, strict=True):
         s.text(at.right + 8, at.y - 9, letter, role="key" if at in states else "query")
     for boxes, half in ((states, "encoder"), (seen[3:], "decoder")):
-        x, y = boxes[0].x - 12, boxes[0].y - 20
+        x, y = boxes[0].x - 8, boxes[0].y - 20
         low = words[0][2].box.bottom + 30
-        s.panel(x, y, boxes[-1].right + 24 - x, low - y)
+        s.panel(x, y, boxes[-1].right + 22 - x, low - y)
         s.text(x + 12, low - 14, half, kind="strong quiet", at="start")
 
 

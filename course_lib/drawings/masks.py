@@ -142,6 +142,7 @@ def padding_in_a_batch(s: Sketch) -> None:
 )
 def meanings_of_true(s: Sketch) -> None:
     """The same mask, as six readers want it."""
+    p = Page(s)
     keep = KEPT[0, 0]
     ways: list[tuple[str, str, list[list[object]]]] = [
         ("this course", "True = may attend", keep.tolist()),
@@ -151,21 +152,14 @@ def meanings_of_true(s: Sketch) -> None:
         ("tokenizers", "1 = may attend", to_integers(keep).tolist()),
         ("valid lengths", "one number", [[int(to_lengths(KEPT))]]),
     ]
-    c, h = (62.0, 28.0)
-    for place, (name, sense, row) in enumerate(ways):
-        y = 40.0 + place * (62 if s.narrow else 40)
-        x = 10.0 if s.narrow else 262.0
+    made: list[tuple[list[str], Part]] = []
+    for name, sense, row in ways:
         dark = hidden(keep) if len(row[0]) > 1 else []
-        if s.narrow:
-            s.text(x, y - 12, name, kind="strong", at="start")
-        else:
-            s.text(x - 14, y + h / 2, name, kind="strong", at="end")
-        box = s.cells(x, y, row, "mask", w=c, h=h, hatched=dark)
-        s.text(x + 3 * c + 14, box.cy, sense, at="start", kind="strong" * ("blocked" in sense))
-        if not place:
-            for j, word in enumerate(("dogs", "run", "pad")):
-                up = 32 if s.narrow else 12
-                s.text(x + (j + 0.5) * c, y - up, word, kind="small strong", role="key")
+        over = () if made else ("dogs", "run", "pad")
+        box = p.cells(row, "mask", w=62, h=28, hatched=dark, over=over, asks=("", "key"))
+        blocked = "blocked" in sense
+        made.append(([name], p.named(box, sense * blocked, sense * (not blocked), at="right")))
+    p.done(p.titled(*made))
 
 
 def _signs(numbers: Tensor) -> list[object]:

@@ -34,9 +34,9 @@ class Page(Parts):
         """Below one another, their anchors on one line."""
         return _chain(parts, gap, 1, axle)
 
-    def texts(self, *lines: str, role: str = "", kind: str = "small quiet") -> Part:
-        """Lines of text."""
-        return self.column(*(self.text(line, role=role, kind=kind) for line in lines), gap=0)
+    def texts(self, *lines: str, kind: str = "small quiet", **how: str) -> Part:
+        """Lines of text, each as :meth:`text` takes it."""
+        return self.column(*(self.text(line, kind=kind, **how) for line in lines), gap=0)
 
     def line(self, *parts: Part, gap: float = 16, axle: int | None = None) -> Part:
         """Side by side on a page, below one another on a phone."""
@@ -77,6 +77,18 @@ class Page(Parts):
             for line in lines
         ]
         return self.column(*made, gap=gap[1], axle=None if turn else axle)
+
+    def titled(self, *pairs: tuple[Sequence[str], Part], gap: float = 14) -> Part:
+        """Parts below one another, each with lines of text at its left or, on a phone, above it."""
+        at = self.of("end", "start")
+        lines: list[tuple[Part, Part]] = []
+        for (name, *more), part in pairs:
+            said = [self.text(name, kind="strong", at=at)]
+            said += [self.text(line, kind="small quiet", at=at) for line in more]
+            lines.append((self.column(*said, gap=0), self.flush(part)))
+        if self.s.narrow:
+            return self.row(self.column(*(self.column(*line, gap=6) for line in lines), gap=gap))
+        return self.grid(*lines, gap=(14, gap), turn=False)
 
     def rows(
         self,
@@ -147,7 +159,14 @@ class Page(Parts):
         return self.row(self.row(share, times, given, gap=8), added, gap=24)
 
     def panel(
-        self, part: Part, said: str = "", *, w: float = 0, h: float = 0, axle: bool = False
+        self,
+        part: Part,
+        said: str = "",
+        *,
+        w: float = 0,
+        h: float = 0,
+        axle: bool = False,
+        edge: bool = False,
     ) -> Part:
         """A ground behind a part, with a name in its upper left corner.
 
@@ -157,12 +176,13 @@ class Page(Parts):
             w: Its width, where it is not to follow from the part.
             h: Its height.
             axle: Whether its anchor is that of the part, and not its middle.
+            edge: Whether the part stands at its left edge, below the name, and not in its middle.
         """
         left, up, right, down = part.room
         w = max(w, left + right + self.of(24, 12), self.size(said, kind="strong") + 24)
         above = 30.0 if said else 12.0
         h = max(h, above + up + down + 12)
-        x, y = (w - left - right) / 2 + left, above + up
+        x, y = 12 + left if edge else (w - left - right) / 2 + left, above + up
         cx, cy = (x, y) if axle else (w / 2, h / 2)
 
         def draw(at_x: float, at_y: float) -> Box:
@@ -175,14 +195,40 @@ class Page(Parts):
 
         return Part((cx, cy, w - cx, h - cy), draw, [part])
 
-    def panels(self, *named: tuple[str, Part], gap: float = 10, below: bool | None = None) -> Part:
+    def panels(
+        self,
+        *named: tuple[str, Part],
+        gap: float = 10,
+        below: bool | None = None,
+        edge: bool = False,
+    ) -> Part:
         """Grounds that fill the sheet side by side or ``below`` another, or as the layout is."""
         w, below = self.s.width, self.s.narrow if below is None else below
         if not below:
             w = (w - gap * (len(named) - 1)) / len(named)
         high = max(part.room[1] + part.room[3] for _, part in named) + 42
-        grounds = [self.panel(part, said, w=w, h=0 if below else high) for said, part in named]
+        h = 0 if below else high
+        grounds = [self.panel(part, said, w=w, h=h, edge=edge) for said, part in named]
         return _chain(grounds, gap, int(below))
+
+    def behind(self, *parts: Part) -> None:
+        """A ground behind parts of several groups and their names."""
+
+        def draw() -> None:
+            xs, ys = ([part.end(side)[i] for part in parts for side in SIDES] for i in (0, 1))
+            left, top = min(xs) - 10, min(ys) - 10
+            self.s.panel(left, top, max(xs) + 10 - left, max(ys) + 10 - top)
+
+        self._links.append(draw)
+
+    def over(self, parts: Sequence[Part], *lines: str) -> None:
+        """A layer over several places, such as one that reads all rows."""
+
+        def draw() -> None:
+            at = _around(parts)
+            self.s.layer(at.cx, at.cy, at.w, at.h, *lines)
+
+        self._links.append(draw)
 
     def link(
         self,
@@ -286,11 +332,15 @@ def _chain(parts: Sequence[Part], gap: float, axis: int, axle: int | None = None
         for part, start in zip(parts, starts, strict=False):
             shift = start + part.room[before] - middle
             part.put(*((x, y + shift) if axis else (x + shift, y)))
-        left, top = min(p.box.x for p in parts), min(p.box.y for p in parts)
-        right, bottom = max(p.box.right for p in parts), max(p.box.bottom for p in parts)
-        return Box(left, top, right - left, bottom - top)
+        return _around(parts)
 
     return Part(tuple(room), draw, parts, names, gap)
+
+
+def _around(parts: Sequence[Part]) -> Box:
+    left, top = min(p.box.x for p in parts), min(p.box.y for p in parts)
+    right, bottom = max(p.box.right for p in parts), max(p.box.bottom for p in parts)
+    return Box(left, top, right - left, bottom - top)
 
 
 def _facing(a: Part, b: Part, axis: int) -> tuple[Point, Point]:

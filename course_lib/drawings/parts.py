@@ -97,6 +97,10 @@ class Parts:
 
         return Part((w / 2, h / 2, w / 2, h / 2), at)
 
+    def place(self, w: float = 0, h: float = 0) -> Part:
+        """Room in which nothing is drawn."""
+        return self.own(w, h, lambda x, y: None)
+
     def point(self, h: float = 0) -> Part:
         """A place on a line from which another line branches off, with so much room below it."""
         part = self.own(0, h, nothing)
@@ -109,12 +113,23 @@ class Parts:
             part.room = (0, part.room[1], 0, part.room[3])
         return part
 
-    def text(self, said: str, *, role: str = "", kind: str = "") -> Part:
-        """A line of text."""
+    def flush(self, part: Part, side: str = "left") -> Part:
+        """A part whose anchor is at its ``left`` or ``right``, where a column aligns it."""
+        (left, up, right, down), draw = part.room, part.draw
+        by = left if side == "left" else -right
+        part.room, part.draw = (left - by, up, right + by, down), lambda x, y: draw(x + by, y)
+        return part
+
+    def text(self, said: str, *, role: str = "", kind: str = "", at: str = "middle") -> Part:
+        """A line of text; at its ``start`` or ``end`` it is flush, whatever font shows it."""
         w = self.size(said, kind=kind) + 8
-        return self.own(
-            w, 16, lambda x, y: self.s.text(x + w / 2, y + 8, said, role=role, kind=kind)
-        )
+        left = {"start": 0.0, "middle": w / 2, "end": w}[at]
+
+        def draw(x: float, y: float) -> Box:
+            self.s.text(x, y, said, role=role, kind=kind, at=at)
+            return Box(x - left, y - 8, w, 16)
+
+        return Part((left, 8, w - left, 8), draw)
 
     def cells(
         self,

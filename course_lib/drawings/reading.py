@@ -1,11 +1,12 @@
 """How a trained model is read and changed: a row by hand, a patch, and induction in two heads."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.drawings import Box, Page, Sketch, drawing
-from course_lib.drawings.parts import nothing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
 from course_lib.masks import causal_mask
 
@@ -21,7 +22,7 @@ LENGTHS = BROUGHT.norm(dim=-1)
 SHARES = LENGTHS / LENGTHS.sum()
 
 SOURCE = ("ich", "liebe", "dich")
-READS, WRITES = ("⟨sos⟩", "I", "love"), ("I", "love", "you")
+READS, WRITES = ("<bos>", "I", "love"), ("I", "love", "you")
 ALIGNED = (3 * torch.eye(3)).softmax(-1)
 
 # Whoever has met Anna Bell expects Bell after Anna.
@@ -36,6 +37,27 @@ NEXT, FOUND = scaled_dot_product_attention(
 )
 
 
+def _run(p: Page, words: Sequence[str], marked: tuple[int, int], gap: float = 18) -> list[Part]:
+    """Vectors of the words, two blocks that read them, and one of the vectors that stands out."""
+    asks = [("query" if word == "?" else "", "") for word in words]
+    blank: list[list[object]] = [[None] * 4] * len(words)
+    rows = []
+    for n in range(3):
+        roles = ["value" if (n, i) == marked else "state" for i in range(len(words))]
+        thick = marked[1] if marked[0] == n else False
+        names = () if n else words
+        rows.append(
+            p.rows(blank, roles, w=p.of(12, 7), h=16, gap=gap, thick=thick, words=names, asks=asks)
+        )
+    first, second = (
+        p.layer(*p.of((f"block {n}",), ("block", f"{n}")), w=p.of(84, 42), beside=rows[0])
+        for n in (1, 2)
+    )
+    chain = [rows[0], first, rows[1], second, rows[2]]
+    p.each(*chain)
+    return chain
+
+
 @drawing(
     """A model reads four words, the kings question mark cold, and says which verb is hidden. The
     words become vectors, which pass two blocks, until the vector of the hidden word gives are or
@@ -46,23 +68,10 @@ NEXT, FOUND = scaled_dot_product_attention(
 def read_and_change(s: Sketch) -> None:
     """Where a trained model can be looked at, and where it can be cut."""
     p = Page(s)
-    asks = [("query" if i == HIDDEN else "", "") for i in range(len(SENTENCE))]
-    rows: list[list[object]] = [[None] * 4] * len(SENTENCE)
-    roles = ["value" if i == HIDDEN else "state" for i in range(len(SENTENCE))]
-    how = {"w": p.of(12, 7), "h": 16, "gap": 18}
-    parts = [
-        p.rows(rows, "state", words=SENTENCE, asks=asks, **how),
-        p.rows(rows, "state", **how),
-        p.rows(rows, roles, thick=HIDDEN, **how),
-    ]
-    blocks = [
-        p.layer(*p.of((f"block {n}",), ("block", f"{n}")), w=p.of(84, 42), beside=parts[0])
-        for n in (1, 2)
-    ]
-    p.each(parts[0], blocks[0], parts[1], blocks[1], parts[2])
-    chain = [parts[0], blocks[0], parts[1], blocks[1], parts[2]]
-    p.done(p.row(*chain, p.own(p.of(112, 36), 16, nothing), gap=p.of(20, 12)))
-    columns, (first, second) = [part.box for part in parts], [block.box for block in blocks]
+    chain = _run(p, SENTENCE, (2, HIDDEN))
+    p.done(p.row(*chain, p.place(p.of(112, 36)), gap=p.of(20, 12)))
+    first, second = (part.box for part in chain[1::2])
+    columns = [part.box for part in chain[::2]]
     x, y = columns[2].right, columns[2].y + HIDDEN * 34 + 8
     answer = s.cells(x + p.of(74, 18), y - 24, [["are"], ["is"]], "value", w=p.of(44, 34))
     if s.narrow:
@@ -139,42 +148,6 @@ def whose_row(s: Sketch) -> None:
     p.done(p.row(sides[0], table, sides[1], gap=p.of(36, 22)))
 
 
-def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> Box:
-    """A run of the model, and the vector of the noun between its blocks."""
-    c, wide, gap = (6.0, 54.0, 10.0) if s.narrow else (13.0, 96.0, 26.0)
-    s.panel(0, top, s.width, 136, said)
-    ys = [top + 44 + 32 * i for i in range(3)]
-    x = 48.0 if s.narrow else 74.0
-    for y, word in zip(ys, ("the", noun, "?"), strict=True):
-        s.text(x, y, word, kind="strong", at="end", role="query" if word == "?" else "")
-    x += 8.0
-    marked = Box(0, 0, 0, 0)
-    for n in range(3):
-        for i, y in enumerate(ys):
-            special = (n, i) == (1, 1)
-            box = s.cells(
-                x, y - 8, [[None] * 4], role if special else "state", w=c, h=16, thick=special
-            )
-            marked = box if special else marked
-            if n < 2:
-                s.arrow((box.right, y), (box.right + gap, y))
-                s.arrow((box.right + gap + wide, y), (box.right + 2 * gap + wide, y))
-        if n < 2:
-            s.layer(x + 4 * c + gap + wide / 2, ys[1], wide, 88, f"block {n + 1}")
-            x += 4 * c + 2 * gap + wide
-    end = x + 4 * c
-    answer = s.cells(
-        end + (14 if s.narrow else 40),
-        ys[2] - 12,
-        [[verb]],
-        "value",
-        w=32 if s.narrow else 46,
-        thick=True,
-    )
-    s.arrow((end, ys[2]), (answer.x, ys[2]))
-    return marked
-
-
 @drawing(
     """Activation patching with two runs of one model. The clean run reads the kings question mark
     and answers are. The other run reads the king question mark and answers is. After block 1 the
@@ -183,13 +156,22 @@ def _run(s: Sketch, top: float, noun: str, said: str, verb: str, role: str) -> B
 )
 def patching(s: Sketch) -> None:
     """One vector goes from one run into another."""
-    first = _run(s, 0, "kings", "clean run", "are", "value")
-    second = _run(s, 176, "king", "other run", "is → ?" if not s.narrow else "is?", "value")
+    p = Page(s)
+    panels, vectors = [], []
+    for noun, verb in (("kings", "are"), ("king", p.of("is → ?", "is?"))):
+        chain = _run(p, ("the", noun, "?"), (1, 1), gap=14)
+        answer = p.cells([[verb]], "value", thick=True)
+        p.link(chain[-1].each[-1], answer, bend="x")
+        vectors.append(chain[2].each)
+        panels.append(
+            (f"{'other' if vectors[1:] else 'clean'} run", p.row(*chain, answer, gap=p.of(26, 10)))
+        )
     # The patch stops at the vectors that it passes, and is seen between them.
-    down = first.bottom + first.h, second.y - second.h
-    s.arrow((first.cx, first.bottom), (first.cx, down[0]), tip=False)
-    s.arrow((first.cx, down[0] + first.h), (first.cx, down[1] - first.h), tip=False, label="patch")
-    s.arrow((first.cx, down[1]), (first.cx, second.y))
+    (_, taken, last), (first, given, _) = vectors
+    p.link(taken, last, tip=False)
+    p.link(last, first, tip=False, label="patch")
+    p.link(first, given)
+    p.done(p.panels(*panels, below=True, gap=40))
 
 
 @drawing(
@@ -218,19 +200,19 @@ def induction_by_hand(s: Sketch) -> None:
     p.link(own.each[-1], asks, bend="y")
     p.link(asks, dots.each[-1], bend="x", tip=False)
     p.link(*reversed(dots.each), tip=False)
-    p.each(before, dots, scores, pill, weights)
+    values = p.rows(words, "value", name="word", shape="")
+    for value in values.each:
+        p.link(value, out, bend="xx")
+    p.each(before, dots, scores, pill, *p.of([weights], []))
     asked = p.column(before, asks, axle=0, gap=20)
     head = p.row(own, asked, dots, scores, pill, gap=p.of(20, 12))
+    mixed = p.row(weights, p.signs("×", weights, 7), values, gap=12)
+    p.named(out, "next word", role="value")
     if s.narrow:
-        p.named(out, "next word", role="value", at="left", free=True)
-        p.link(weights, out)
-        p.done(p.row(head, p.column(weights, out, axle=0, gap=24), gap=14))
+        p.link(pill, weights, bend="yy", at=0.75)
+        p.done(head, p.row(mixed, out, gap=24))
     else:
-        p.named(out, "next word", role="value")
-        values = p.rows(words, "value", name="word", shape="")
-        for value in values.each:
-            p.link(value, out)
-        p.done(p.row(head, weights, p.signs("×", weights, 7), values, gap=12), out)
+        p.done(p.row(head, mixed, gap=12), out)
     y = own.box.y - 44
-    for a, b, name in ((own, before, "head 1"), (scores, weights, "head 2")):
+    for a, b, name in ((own, before, "head 1"), (scores, pill, "head 2")):
         s.text((a.box.right + b.box.x) / 2, y, name, kind="small quiet")

@@ -240,25 +240,22 @@ def squeezed_places(s: Sketch) -> None:
 )
 def four_terms_of_a_score(s: Sketch) -> None:
     """Two vectors above, two at the left, and the product of each pair in a table."""
-    c, h = (30.0, 26.0) if s.narrow else (34.0, 28.0)
-    w, rows = (84.0, 44.0) if s.narrow else (104.0, 48.0)
-    x, y = (112.0, 84.0) if s.narrow else (190.0, 84.0)
-    for i, (role, letter, vector) in enumerate(
-        (("query", "*x*_{m}", TOKENS[0]), ("position", "*p*_{m}", CODES[0]))
-    ):
-        box = s.cells(x - 16 - 2 * c, y + (i + 0.5) * rows - h / 2, vector[0], role, w=c, h=h)
-        s.text(box.x - 8, box.cy, letter, role=role, at="end")
-    for j, (role, letter, vector) in enumerate(
-        (("key", "*x*_{n}", TOKENS[1]), ("position", "*p*_{n}", CODES[1]))
-    ):
-        box = s.cells(x + (j + 0.5) * w - c, y - 16 - h, vector[0], role, w=c, h=h)
-        s.text(box.cx, box.y - 12, letter, role=role)
+    p = Page(s)
+    c, w, h = p.of(34, 30), p.of(104, 84), 46
+
+    def vectors(role: str, letter: str, at: str) -> list[Part]:
+        i = ("query", "key").index(role)
+        return [
+            p.cells(rows[i], each, w=c, h=28, name=f"*{name}*_{{{letter}}}", shape="", at=at)
+            for name, each, rows in (("x", role, TOKENS), ("p", "position", CODES))
+        ]
+
+    rows, columns = vectors("query", "m", "left"), vectors("key", "n", "above")
     names = (("tt", "tp"), ("pt", "pp"))
-    grid = [[f"{name}: {TERMS[name]}".replace("-", "−") for name in row] for row in names]
-    box = s.cells(x, y, grid, "step", w=w, h=rows, thick=True)
-    total = f"sum {sum(TERMS.values())}"
-    if s.narrow:
-        s.text(box.cx, box.bottom + 20, total, kind="strong")
-        return
-    s.arrow((box.right, box.cy), (box.right + 60, box.cy))
-    s.text(box.right + 72, box.cy, total, kind="strong", at="start")
+    terms = [[f"{name}: {TERMS[name]}".replace("-", "−") for name in row] for row in names]
+    table = p.cells(terms, "step", w=w, h=h, thick=True)
+    total = p.text(f"sum {sum(TERMS.values())}", kind="strong")
+    p.link(table, total)
+    above, left = p.row(*columns, gap=w - 2 * c), p.column(*rows, gap=h - 28)
+    grid = p.grid((None, above), (left, table), gap=(p.of(30, 12), 14), turn=False)
+    p.done(grid, total)

@@ -39,11 +39,6 @@ PARTS = (
 )
 
 
-def _left(p: Page, said: str) -> Part:
-    """A text that begins where others in its column begin."""
-    return p.own(p.size(*PARTS), 16, lambda x, y: p.s.text(x, y + 8, said, at="start"))
-
-
 def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
     return s.sign(x, y, str(number), r=9, role="weight")
 
@@ -78,13 +73,16 @@ def parts_taken_out(s: Sketch) -> None:
     p.link(places, plus)
     p.link(plus, head, stream=True)
     p.link(head, end)
-    told = [(p.sign(f"{n}", role="weight"), _left(p, said)) for n, said in enumerate(PARTS, 1)]
+    told = [
+        (p.sign(f"{n}", role="weight"), p.text(said, at="start")) for n, said in enumerate(PARTS, 1)
+    ]
     added = p.stack(plus, places, axle=0, gap=p.of(22, 60))
     chain = p.line(
         tokens, added, p.panel(grid, "block, several times", axle=True), head, end, gap=p.of(24, 24)
     )
     left, right = (p.grid(*some, gap=(12, 6), turn=False) for some in (told[:3], told[3:]))
-    p.done(p.column(chain, p.line(left, right, gap=p.of(60, 6)), gap=26))
+    legend = p.row(p.line(p.flush(left), p.flush(right), gap=p.of(60, 6)))
+    p.done(p.column(chain, legend, gap=26))
     _badge(s, plus.box.x - 8, plus.box.y - 12, 1)
     for n, (fork, norm, work, add) in enumerate(parts):
         if s.narrow:
@@ -148,62 +146,33 @@ def pairs_by_hand(s: Sketch) -> None:
 )
 def distance_by_hand(s: Sketch) -> None:
     """Five weights become one number of pixels."""
-    w, h = (46.0, 26.0) if s.narrow else (58.0, 28.0)
-    gx, gy, side, away = (116.0, 6.0, 36.0, 70.0) if s.narrow else (16.0, 52.0, 40.0, 82.0)
-    patches = [
-        s.cells(
-            gx + n % 2 * away, gy + n // 2 * away, [[n]], "state" if n else "query", w=side, h=side
-        )
-        for n in range(4)
-    ]
+    p = Page(s)
+    patches = [p.cells([[n]], "state" if n else "query", w=38, h=38) for n in range(4)]
     first, right, under, across = patches
-    s.flow(first, right, label=f"{FAR[1]:.0f}")
-    s.flow(first, under, label=f"{FAR[2]:.0f}", side="left")
-    s.arrow((first.right, first.bottom), (across.x, across.y))
-    s.name(
-        Box(first.x, first.y, across.right - first.x, across.bottom - first.y),
-        "patch 0 looks",
-        side="below",
+    p.link(first, right, label=f"{FAR[1]:.0f}")
+    p.link(first, under, label=f"{FAR[2]:.0f}", side="left")
+    gap = p.of(42, 34)
+    looks = p.named(
+        p.grid(patches[:2], patches[2:], gap=(gap, gap), turn=False), "patch 0 looks", at="below"
     )
-    x = 62.0 if s.narrow else 300.0
-    step, top = (62.0, across.bottom + 72) if s.narrow else (50.0, 36.0)
-    heads = ["class", *map(str, range(4))]
-    for j, head in enumerate(heads):
-        s.text(x + (j + 0.5) * w, top - 12, head, kind="small quiet")
-    products = ALONE * FAR
-    told: list[tuple[str, list[object], str]] = [
-        ("weights of its row", ROW.tolist(), "weight"),
-        ("patches alone", [None, *ALONE.tolist()], "weight"),
-        ("× distance in pixels", FAR.tolist(), "position"),
-        ("= product", products.tolist(), "value"),
-    ]
-    for i, (name, numbers, role) in enumerate(told):
-        y = top + i * step + (i > 0) * (14 if s.narrow else 0)
-        start = x + (5 - len(numbers)) * w
-        row = s.cells(
-            start,
-            y,
-            [numbers],
-            role,
-            w=w,
-            h=h,
-            digits=2 if i == 3 else 1,
-            bars=role == "weight",
-            hatched=[(0, 0)] if i == 1 else (),
-        )
-        if s.narrow:
-            s.text(4, y - (26 if i == 0 else 12), name, at="start")
-        else:
-            s.text(x - 14, row.cy, name, at="end")
-    if s.narrow:
-        end = s.cells(
-            row.right - 72, row.bottom + 34, [[DISTANCE]], "value", w=72, h=28, thick=True
-        )
-        s.flow(row, end, label="sum", side="left")
-    else:
-        end = s.cells(row.right + 14, row.y + 50, [[DISTANCE]], "value", w=60, h=28, thick=True)
-        s.arrow((row.right, row.cy), (end.cx, row.cy), (end.cx, end.y))
-        s.text(end.x - 9, end.cy, "sum, in pixels:", at="end")
+    told = {
+        "weights of its row": ("weight", ROW),
+        "patches alone": ("weight", ALONE),
+        "× distance in pixels": ("position", FAR),
+        "= product": ("value", ALONE * FAR),
+    }
+    rows = []
+    for name, (role, numbers) in told.items():
+        over = ("class", *map(str, range(4))) if numbers is ROW else ()
+        digits, bars = 2 if role == "value" else 1, role == "weight"
+        row = p.cells(numbers, role, w=p.of(58, 46), h=28, digits=digits, bars=bars, over=over)
+        rows.append(p.named(p.flush(row, "right"), name, at="left above"))
+    out = p.cells(
+        [[DISTANCE]], "value", thick=True, h=28, name="sum, in pixels", shape="", at="left"
+    )
+    p.link(rows[-1], out, bend="y")
+    p.done(looks, p.row(p.column(*rows, p.flush(out, "right"), gap=p.of(22, 10))))
+    s.arrow((first.box.right, first.box.bottom), (across.box.x, across.box.y))
 
 
 @drawing(

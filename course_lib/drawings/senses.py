@@ -58,48 +58,33 @@ def _picture(colour: str, shape: str) -> list[list[tuple[float, float, float]]]:
 )
 def two_towers(s: Sketch) -> None:
     """Pictures come from the left, captions from above; they meet in a table of cosines."""
-    narrow = s.narrow
-    side, pitch = (5.0, 54.0) if narrow else (6.0, 58.0)
-    first, step, w = (192.0, 58.0, 52.0) if narrow else (374.0, 104.0, 88.0)
-    top = 158.0 if narrow else 166.0
-    ys = [top + pitch * i for i in range(3)]
-    xs = [first + step * j for j in range(3)]
-    u, high = (24.0, 22.0) if narrow else (38.0, 24.0)
-    tower = s.layer(
-        72 if narrow else 112, ys[1], 48 if narrow else 72, 2 * pitch + 44, "image", "tower"
-    )
-    for i, (thing, y) in enumerate(zip(THINGS, ys, strict=True)):
-        seen = s.pixels(0, y - 4 * side, _picture(*thing), side)
-        x = tower.right + (12 if narrow else 28)
-        vector = s.cells(x, y - high / 2, PICTURES[i], "query", w=u, h=high)
-        s.flow(seen, tower, vector)
-        s.text(vector.cx, y - high / 2 - 10, f"*u*_{{{i + 1}}}", role="query")
-        s.arrow((vector.right, y), (xs[0] - w / 2, y))
-    reader = s.layer(xs[1], 48, 2 * step + w, 30, "text tower")
-    for j, ((colour, shape), x) in enumerate(zip(THINGS, xs, strict=True)):
-        if narrow:
-            s.text(x, 0, f"a {colour}", kind="strong")
-            low = s.text(x, 15, shape, kind="strong")
-        else:
-            low = s.text(x, 8, f"a {colour} {shape}", kind="strong")
-        s.arrow((x, low.bottom + 2), (x, reader.y))
-        numbers = [[n] for n in CAPTIONS[j].tolist()]
-        vector = s.cells(x - 18, 78, numbers, "key", w=36, h=20, digits=1)
-        s.flow(reader, vector)
-        s.text(vector.x - 5, vector.cy, f"*v*_{{{j + 1}}}", role="key", at="end")
-        s.arrow((x, vector.bottom), (x, ys[0] - 17))
-        for i, y in enumerate(ys):
-            s.cells(
-                x - w / 2,
-                y - 17,
-                [[COSINES[i, j].item()]],
-                "step",
-                w=w,
-                h=34,
-                digits=1,
-                thick=i == j,
-            )
-    s.text(xs[1], ys[2] + 32, "cosines; pairs have a strong edge", kind="small quiet")
+    p = Page(s)
+    towers = [p.place(p.of(72, 44), 34) for _ in THINGS]
+    readers = [p.place(p.of(88, 52), 30) for _ in THINGS]
+    p.over(towers, "image", "tower")
+    p.over(readers, "text tower")
+    captions, vectors, rows = [], [], []
+    for i, (colour, shape) in enumerate(THINGS):
+        captions.append(
+            p.texts(*p.of([f"a {colour} {shape}"], [f"a {colour}", shape]), kind="strong")
+        )
+        numbers = CAPTIONS[i, :, None]
+        vectors.append(p.cells(numbers, "key", h=20, digits=1))
+        p.named(vectors[i], f"*v*_{{{i + 1}}}", role="key", at="left", free=True)
+        seen = p.pixels(_picture(colour, shape), p.of(6, 5))
+        picture = p.cells(PICTURES[i], "query", name=f"*u*_{{{i + 1}}}", shape="")
+        cosines = [
+            p.cells([[cosine]], "step", w=p.of(88, 52), h=34, digits=1, thick=i == j)
+            for j, cosine in enumerate(COSINES[i].tolist())
+        ]
+        p.link(seen, towers[i], picture, cosines[0])
+        rows.append([seen, towers[i], picture, *cosines])
+    for parts in zip(captions, readers, vectors, rows[0][3:], strict=True):
+        p.link(*parts)
+    above = [[None] * 3 + parts for parts in (captions, readers, vectors)]
+    note = p.texts("cosines; pairs have a strong edge")
+    below = [None] * 4 + [p.loose(note, both=True), None]
+    p.done(p.grid(*above, *rows, below, gap=(p.of(16, 8), 14), turn=False))
 
 
 def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
@@ -265,29 +250,23 @@ def four_layouts(s: Sketch) -> None:
 )
 def picture_in_a_sentence(s: Sketch) -> None:
     """Who sees whom, and where each token stands."""
-    c, h = (26.0, 24.0) if s.narrow else (30.0, 25.0)
-    x = 72.0 if s.narrow else 80.0
+    p = Page(s)
+    w, h = p.of(30, 26), 25
+    asks = [("query" if word == "patch" else "key", "") for word in TEXT]
     hidden = [(i, j) for i, j in (~SEES).nonzero().tolist()]
-    mask = s.cells(x, 22, [[None] * 10] * 10, "mask", w=c, h=h, hatched=hidden)
-    for i, word in enumerate(TEXT):
-        role = "query" if word == "patch" else "key"
-        s.text(x - 7, mask.cell(i).cy, word, kind="small strong", at="end", role=role)
-    s.text(mask.cx, 10, "keys, in the same order", kind="small quiet")
-    y = mask.bottom + (36.0 if s.narrow else 34.0)
-    for name, row in PLACES.items():
-        told = s.cells(x, y, row, "position", w=c, h=h)
-        s.text(x - 7, told.cy, name, kind="small", at="end", role="position")
-        y += 42 if name == "in tokens" else h + 4
-    s.text(mask.cx, mask.bottom + 20, "positions", kind="small quiet")
-    if s.narrow:
-        return
-    notes = (
-        (0, 2, "a word sees what is before it"),
-        (2, 8, "a patch sees the words before it"),
-        (8, 10, "a word sees the whole picture"),
+    blank: list[list[object]] = [[None] * len(TEXT)] * len(TEXT)
+    mask = p.rows(blank, "mask", w=w, h=h, gap=0, words=TEXT, asks=asks, hatched=hidden)
+    p.named(mask, "", "keys, in the same order")
+    if not s.narrow:
+        notes = (
+            ["a word sees what is before it"],
+            ["a patch sees the words before it", "and its whole picture"],
+            ["a word sees the whole picture"],
+        )
+        told = [p.texts(*lines, kind="", at="start") for lines in notes]
+        mask = p.row(mask, p.column(*told, gap=4 * h - 24), axle=0)
+    first, *rest = (
+        p.cells(row, "position", w=w, h=h, words=[name], asks=("position", ""))
+        for name, row in PLACES.items()
     )
-    for start, end, note in notes:
-        middle = (mask.cell(start).y + mask.cell(end - 1).bottom) / 2
-        s.text(mask.right + 16, middle, note, at="start")
-        if start == 2:
-            s.text(mask.right + 16, middle + 18, "and its whole picture", at="start")
+    p.done(p.column(mask, p.texts("positions"), first, p.column(*rest, gap=4), gap=8))

@@ -1,12 +1,12 @@
 """Reading word by word: one card for a sentence, a step with every number, what gates change."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
 
 from course_lib.data.translation import korean_english
-from course_lib.drawings import Box, Page, Sketch, drawing
-from course_lib.drawings.parts import nothing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.recurrence import gru_step, rnn_step, unroll
 
 # Korean, its letters in Latin script, and what it means.
@@ -60,73 +60,61 @@ def _kept(gate: float) -> float:
 )
 def translate_good_evening(s: Sketch) -> None:
     """A sentence goes through one vector."""
-    w, h = (46, 36) if s.narrow else (48, 40)
+    p = Page(s)
+
+    def steps(words: Sequence[Part]) -> tuple[list[Part], list[list[Part]]]:
+        cells = [p.layer("RNN") for _ in words]
+        vectors = [p.cells([[None] * 4], "state", w=10, h=13) for _ in words]
+        for parts in zip(words, vectors, cells, strict=True):
+            p.link(*parts)
+        return cells, [cells, vectors, [p.loose(word, both=True) for word in words]]
+
+    first, entry = p.text("0", kind="quiet"), p.point()
+    read = [
+        p.column(p.text(word, kind="strong"), p.texts(letters, gloss), gap=0)
+        for word, letters, gloss in SOURCE
+    ]
+    given = [p.text(word, kind="strong") for word in ("<bos>", *WRITTEN[:-1])]
+    written = [p.text(word, kind="strong") for word in WRITTEN]
+    linear = [p.layer("linear") for _ in WRITTEN]
+    (readers, rows), (writers, more) = steps(read), steps(given)
+    for parts in zip(writers, linear, written, strict=True):
+        p.link(*parts)
+    context = p.cells([[None]] * 4, "value", w=22, thick=True)
+    p.named(context, "context", "vector *c*", role="value", at="above below")
+    for letter, cells in (("h", readers), ("s", writers)):
+        for t, (one, then) in enumerate(pairwise(cells), 1):
+            p.link(one, then, label=f"*{letter}*_{{{t}}}", share=0.28 if letter == "s" else 0.5)
+    p.link(readers[-1], context, label="*h*_{3}")
+    p.link(first, readers[0])
+    p.link(p.of(context, entry), writers[0])
     if s.narrow:
-        y, dy = 52.0, 376.0
-        xs, dx = (60.0, 146.0, 232.0), (46.0, 130.0, 214.0, 298.0)
-        s.panel(0, 0, 266, 198, "encoder")
-        s.panel(0, 232, 344, 280)
-        s.text(30, 248, "decoder", kind="strong quiet", at="start")
-        context = s.cells(294, y - 36, [[None]] * 4, "value", w=22, h=18, thick=True)
-    else:
-        y, dy = 150.0, 150.0
-        xs, dx = (66.0, 148.0, 230.0), (384.0, 464.0, 544.0, 624.0)
-        s.panel(0, 82, 264, 218, "encoder")
-        s.panel(340, 0, 328, 300, "decoder")
-        context = s.cells(288, y - 36, [[None]] * 4, "value", w=22, h=18, thick=True)
-    low = 52  # from the middle of a cell to its input vector
-    s.text(16, y, "0", kind="quiet")
-    before = 22.0
-    for t, (x, (said, letters, gloss)) in enumerate(zip(xs, SOURCE, strict=True)):
-        cell = s.layer(x, y, w, h, "RNN")
-        s.arrow((before, y), (cell.x, y))
-        if t:
-            s.text((before + cell.x) / 2 - 2, y - 12, f"*h*_{{{t}}}")
-        vector = s.cells(x - 20, y + low, [[None] * 4], "state", w=10, h=13)
-        s.flow(vector, cell)
-        s.word(x, y + low + 40, said, letters)
-        s.text(x, y + low + 71, gloss, kind="small quiet")
-        s.arrow((x, y + low + 31), (x, vector.bottom))
-        before = cell.right
-    s.text(before + 13, y - 12, "*h*_{3}")
-    s.arrow((before, y), (context.x, y))
-    # The only way over.
+        p.link(context, entry, bend="yy", at=0.3, tip=False)
+    gap = (p.of(24, 36), 20)
+    begun = [[start, *row] for start, row in zip((first, None, None), rows, strict=True)]
+    reading = p.grid(*begun, gap=gap, axle=0, turn=False)
+    whole = p.grid(written, linear, *more, gap=gap, axle=2, turn=False)
+    legend = p.row(p.place(36), p.texts("a written word goes in next", at="start"))
+    whole = p.row(entry, whole, gap=p.of(0, 30), axle=1)
+    writing = p.column(whole, legend, axle=0)
+    left, right = p.panel(reading, "encoder", axle=True), p.panel(writing, "decoder", axle=True)
     if s.narrow:
-        s.text(context.cx, context.bottom + 16, "context", role="value", kind="strong")
-        s.text(context.cx, context.bottom + 31, "vector *c*", role="value", kind="strong")
-        start = [(context.cx, context.bottom + 40), (context.cx, 216), (12, 216), (12, dy)]
+        p.done(p.row(p.row(left, context, gap=20)), right)
     else:
-        s.text(context.cx, context.y - 32, "context", role="value", kind="strong")
-        s.text(context.cx, context.y - 16, "vector *c*", role="value", kind="strong")
-        start = [(context.right, y)]
-    rows: list[tuple[Box, Box]] = []
-    for t, x in enumerate(dx):
-        cell = s.layer(x, dy, w, h, "RNN")
-        if t:
-            s.arrow((dx[t - 1] + w / 2, dy), (cell.x, dy))
-            s.text(dx[t - 1] + w / 2 + 10, dy - 12, f"*s*_{{{t}}}")
-        else:
-            s.arrow(*start, (cell.x, dy))
-        vector = s.cells(x - 20, dy + low, [[None] * 4], "state", w=10, h=13)
-        s.flow(vector, cell)
-        s.arrow((x, dy + low + 31), (x, vector.bottom))
-        line = s.layer(x, dy - 60, w, 26, "linear")
-        out = s.word(x, dy - 104, WRITTEN[t])
-        s.flow(cell, line, out)
-        rows.append((out, s.word(x, dy + low + 40, ("<bos>", *WRITTEN)[t])))
-    for t, ((out, _), (_, goal)) in enumerate(pairwise(rows)):
-        between = (dx[t] + dx[t + 1]) / 2 + 5
+        p.done(p.row(left, context, right, gap=24, axle=0))
+    sample = legend.each[0].box
+    s.arrow((sample.x, sample.cy), (sample.right, sample.cy), dashed=True)
+    for out, then, cell in zip(written, given[1:], writers, strict=False):
+        start, end = out.box, then.box
+        between = (start.cx + end.cx) / 2 + 5
         s.arrow(
-            (out.right + 4, out.cy),
-            (between, out.cy),
-            (between, goal.cy),
-            (goal.x - 1, goal.cy),
+            (start.right, start.cy),
+            (between, start.cy),
+            (between, end.cy),
+            (end.x, end.cy),
             dashed=True,
-            hop=dy,
+            hop=cell.box.cy,
         )
-    x, at = (60, 498) if s.narrow else (430, 284)
-    s.arrow((x, at), (x + 36, at), dashed=True)
-    s.text(x + 42, at, "a written word goes in next", kind="small quiet", at="start")
 
 
 @drawing(
@@ -187,11 +175,7 @@ def gradient_by_hand(s: Sketch) -> None:
     rows = [
         [
             states[0],
-            *(
-                part
-                for state in states[1:]
-                for part in (p.own(p.size(f"{KEEP:.2f}"), 16, nothing), state)
-            ),
+            *(part for state in states[1:] for part in (p.place(p.size(f"{KEEP:.2f}")), state)),
         ]
     ]
     p.link(*states)
@@ -263,23 +247,15 @@ def gate_as_valve(s: Sketch) -> None:
 )
 def two_orders(s: Sketch) -> None:
     """Words that translate each other stand in different places."""
-    source, target = PAIR.source, PAIR.target
-    ends: list[list[tuple[float, float]]] = [[], []]
-    if s.narrow:
-        for side, words in enumerate((source, target)):
-            for i, said in enumerate(words):
-                y = 12 + 26 * (i * (len(target) - 1) / (len(words) - 1))
-                s.text(214 if side else 124, y, said, kind="strong", at="start" if side else "end")
-                ends[side].append((206 if side else 132, y))
-    else:
-        for side, words in enumerate((source, target)):
-            sizes = [Sketch().text(0, 0, said, kind="strong").w for said in words]
-            free = (s.width - 40 - sum(sizes)) / (len(words) - 1)
-            x = 20.0
-            for said, size in zip(words, sizes, strict=True):
-                s.text(x + size / 2, 148 if side else 12, said, kind="strong")
-                ends[side].append((x + size / 2, 134 if side else 26))
-                x += size + free
-    told = {0, len(source) - 2}  # the time, and the verb
+    p = Page(s)
+    axis, lines = int(s.narrow), []
+    for words, side in ((PAIR.source, "end"), (PAIR.target, "start")):
+        texts = [p.text(word, kind="strong", at=p.of("middle", side)) for word in words]
+        free = p.of(628, 236) - sum(text.room[axis] + text.room[axis + 2] for text in texts)
+        lines.append(p.line(*texts, gap=free / (len(words) - 1)))
+    p.done(p.stack(*lines, gap=p.of(108, 82)))
+    told = {0, len(PAIR.source) - 2}  # the time, and the verb
+    above, below, pad = p.of(("below", "above", 0), ("right", "left", 7))
     for a, b in sorted(PAIR.alignment, key=lambda link: link[0] in told):
-        s.curve([ends[0][a], ends[1][b]], "key" if a in told else "mask")
+        (x, y), (end, low) = lines[0].each[a].end(above), lines[1].each[b].end(below)
+        s.curve([(x + pad, y), (end - pad, low)], "key" if a in told else "mask")

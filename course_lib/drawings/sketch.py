@@ -128,13 +128,6 @@ class Sketch:
         for j, said in enumerate(names):
             self.text(box.cell(0, j).cx, box.y - gap, f"{said}", role=role, kind=kind)
 
-    def word(self, x: float, y: float, said: str, gloss: str = "", *, role: str = "") -> Box:
-        """Write a word of a sentence, with its meaning below; x, y are its middle."""
-        box = self.text(x, y, said, kind="strong", role=role)
-        if gloss:
-            self.text(x, y + 15, gloss, kind="small quiet")
-        return Box(box.x, box.y - 2, box.w, box.h + 4)
-
     # -------------------------------------------------------------------- shapes
 
     def panel(self, x: float, y: float, w: float, h: float, said: str = "") -> Box:
@@ -220,7 +213,7 @@ class Sketch:
         over = f'<path class="line grid" d="{grid}"/>' if grid else ""
         over += rect(box, "line", 4) if masked else ""
         if cut:
-            over += f'<path class="cut" d="M{x + cut * w:g} {y - 4:g}v{box.h + 8:g}"/>'
+            over += f'<path class="cut" d="M{x + cut * w:g} {y:g}v{box.h:g}"/>'
         self._put(2, role, over)
         self.shapes.append(box)
         for i, j, value in numbers:

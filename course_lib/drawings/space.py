@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import painted, pixels, said
 from course_lib.positions import (
     axial_angles,
@@ -62,10 +62,6 @@ SEQUENCE = ("in", "this", "photo", None, None, None, None, "a", "ship")
 AXES = ("time", "row", "column")
 
 
-def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
-    return s.pixels(x, y, pixels(PATCHES[n]), dot)
-
-
 @drawing(
     f"""A picture of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
     the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
@@ -75,22 +71,19 @@ def _patch(s: Sketch, n: int, x: float, y: float, dot: float) -> Box:
 )
 def grid_in_a_line(s: Sketch) -> None:
     """A picture of twelve patches, and the sequence that a Transformer gets."""
-    dot, gap = (6.0, 4.0) if s.narrow else (8.0, 4.0)
-    wide = SIDE * dot + gap
-    x, y = (120.0, 26.0) if s.narrow else (4.0, 34.0)
-    for n in range(ROWS * COLUMNS):
-        _patch(s, n, x + n % COLUMNS * wide, y + n // COLUMNS * wide, dot)
-    grid = Box(x, y, COLUMNS * wide - gap, ROWS * wide - gap)
-    s.name(grid, "picture")
-    left, top = (4.0, grid.bottom + 92) if s.narrow else (grid.right + 64, grid.cy - wide / 2)
-    tiles = [_patch(s, n, left + n * wide, top, dot) for n in range(ROWS * COLUMNS)]
+    p = Page(s)
+    picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
+    rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
+    grid = p.named(p.grid(*rows, gap=(4, 4), turn=False), "picture")
+    for n, part in enumerate(line):
+        p.named(part, f"{n}" * (n in TOWER), f"{n}" * (n not in TOWER), at="below")
+    p.done(grid, p.row(*line, gap=4), gap=p.of(56, 92))
+    tiles = [part.box for part in line]
+    top, at = tiles[0].y, grid.box
     if s.narrow:
-        s.arrow((grid.cx, grid.bottom + 8), (grid.cx, grid.bottom + 32), label="row after row")
+        s.arrow((at.cx, at.bottom + 8), (at.cx, at.bottom + 32), label="row after row")
     else:
-        s.arrow((grid.right + 8, grid.cy), (left - 10, grid.cy))
-    for n, tile in enumerate(tiles):
-        mine = n in TOWER
-        s.text(tile.cx, tile.bottom + 12, str(n), kind="strong" if mine else "small quiet")
+        s.arrow((at.right + 8, at.cy), (tiles[0].x - 10, at.cy))
     for a, b in pairwise(TOWER):
         height = top - 16
         s.arrow(
@@ -101,7 +94,7 @@ def grid_in_a_line(s: Sketch) -> None:
         )
         s.text((tiles[a].cx + tiles[b].cx) / 2, height - 10, f"{b - a} places", kind="small")
     end, start = tiles[COLUMNS - 1], tiles[COLUMNS]
-    low = top + SIDE * dot + 40
+    low = end.bottom + 40
     s.arrow((end.cx, low - 16), (end.cx, low), (start.cx, low), (start.cx, low - 18))
     s.text((end.cx + start.cx) / 2, low + 11, "left and right edge: 1 place", kind="small")
 
@@ -136,14 +129,6 @@ def codes_of_two_places(s: Sketch) -> None:
     )
 
 
-def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None:
-    for i, name in enumerate(names):
-        if upright:
-            s.text(box.x - 8, box.cell(i).cy, name, kind="small quiet", at="end")
-        else:
-            s.text(box.cell(0, i).cx, box.y - 11, name, kind="small quiet")
-
-
 @drawing(
     f"""A head of four channels. The first pair of channels of the key turns by how far the key is
     below the query, and its dot product with the first pair of the query is the part A. The second
@@ -156,57 +141,50 @@ def _of_step(s: Sketch, box: Box, names: tuple[str, ...], upright: bool) -> None
 )
 def scores_by_axis(s: Sketch) -> None:
     """Two pairs of channels, two numbers, and nine sums of them."""
-    w, h = 44.0, 28.0
-    x, y = (112.0, 38.0) if s.narrow else (84.0, 54.0)
-    query = s.cells(x, y, Q, "query", w=30, h=26, cut=2)
-    key = s.cells(x, y + 52, K, "key", w=30, h=26, cut=2)
-    s.text(x - 8, query.cy, "*q*", at="end", role="query")
-    s.text(x - 8, key.cy, "*k*", at="end", role="key")
-    low = key.bottom + 42
-    for pair, (part, way) in enumerate((("A", "down"), ("B", "right"))):
-        at = key.cell(0, 2 * pair).right
-        step = s.step(at + (30 if pair else -30), low, 96, 26, f"turn by Δ*{'rc'[pair]}*")
-        s.arrow((at, key.bottom), (at, low - 34), (step.cx, low - 34), (step.cx, step.y))
-        dot = s.sign(step.cx, low + 36, "·", r=8)
-        s.flow(step, dot)
-        s.text(step.cx, low + 62, f"*{part}*, for steps {way}")
-        # The query's pair comes in from outside.
-        side = x - 64 if not pair else query.right + 64
-        end = dot.x if not pair else dot.right
-        s.arrow(
-            (at, query.y), (at, query.y - 14), (side, query.y - 14), (side, dot.cy), (end, dot.cy)
-        )
-    top = low + 150 if s.narrow else 96.0
-    left = 112.0 if s.narrow else 430.0
-    a = s.cells(left, top, DOWN[:, None], "position", w=w, h=h)
-    table_x = left + w + 18
-    b = s.cells(table_x, top - h - 18, RIGHT, "position", w=w, h=h)
-    _of_step(s, a, ("1 up", "same row", "1 down"), upright=True)
-    _of_step(s, b, ("1 left", "same", "1 right"), upright=False)
-    s.text(a.cx, a.y - 11, "*A*", role="position")
-    s.text(b.right + 8, b.cy, "*B*", role="position", at="start")
-    for i in range(3):
-        for j in range(3):
-            role = "query" if (i, j) == (1, 1) else "state"
-            s.cells(
-                table_x + j * w,
-                top + i * h,
-                [[float(SCORES[i, j])]],
-                role,
-                w=w,
-                h=h,
-                thick=(i, j) in RISING,
-            )
-    below = top + 3 * h + 18
-    for n, corners in enumerate((FALLING, RISING)):
-        other, one = sorted(float(SCORES[place]) for place in corners)
-        more = f"+ {other:.2f}" if other >= 0 else f"− {-other:.2f}"
-        s.text(
-            table_x + 1.5 * w,
-            below + 18 * n,
-            f"{one:.2f} {more} = {one + other:.2f}",
-            kind="strong" if n else "",
-        )
+    p = Page(s)
+    key = p.cells(K, "key", w=30, h=26, cut=2, name="*k*", shape="", at="left")
+    query = p.cells(Q, "query", w=30, h=26, cut=2, name="*q*", shape="", at="right")
+    rows: list[tuple[Part, Part]] = []
+    for part, way, axis in (("A", "down", "r"), ("B", "right", "c")):
+        turn, dot = p.step(f"turn by Δ*{axis}*"), p.sign("·")
+        p.link(key, turn, label="pair 1" if axis == "r" else "pair 2", side="left")
+        p.link(turn, dot)
+        p.link(query, dot)
+        p.named(dot, "", f"*{part}*, for steps {way}", at="below" if rows else "above")
+        rows.append((turn, dot))
+    head = p.grid(rows[0], (key, query), rows[1], gap=(p.of(30, 24), 26), turn=False)
+    w, h = 46, 28
+    falling, rising = (
+        sorted((float(SCORES[at]) for at in ends), reverse=True) for ends in (FALLING, RISING)
+    )
+    a = p.cells(
+        DOWN[:, None],
+        "position",
+        w=w,
+        h=h,
+        words=("1 up", "same row", "1 down"),
+        name="*A*",
+        shape="",
+    )
+    b = p.cells(
+        RIGHT,
+        "position",
+        w=w,
+        h=h,
+        over=("1 left", "same", "1 right"),
+        name="*B*",
+        shape="",
+        at="right",
+    )
+    table = p.cells(
+        SCORES, lambda i, j: "query" if i == j == 1 else "state", w=w, h=h, thick=RISING
+    )
+    sums = [
+        f"{one:.2f} {'−' if other < 0 else '+'} {abs(other):.2f} = {one + other:.2f}"
+        for one, other in (falling, rising)
+    ]
+    below = p.column(p.text(sums[0]), p.text(sums[1], kind="strong"), gap=0)
+    p.done(head, p.grid((None, b), (a, table), (None, below), turn=False))
 
 
 @drawing(
@@ -220,26 +198,23 @@ def scores_by_axis(s: Sketch) -> None:
 )
 def stretched_places(s: Sketch) -> None:
     """A side of a picture in four patches and in six, numbered in two ways."""
-    unit = 55.0 if s.narrow else 108.0
-    x, h, gap = 4.0, 28.0, 78.0
-    strips = (
-        ("trained on", [*range(OLD)], unit, OLD, False),
-        ("finer, stretched", STRETCHED.tolist(), unit * OLD / NEW, NEW, False),
-        ("finer, counting on", [*range(NEW)], unit, NEW, True),
-    )
-    middles = []
-    for n, (name, numbers, w, count, on) in enumerate(strips):
-        y = 24.0 + gap * n
-        box = s.cells(x, y, [numbers], "position", w=w, h=h, thick=not on)
-        s.text(x, y - 11, name, kind="strong", at="start")
-        middles.append((box.cx, box))
-        value = numbers[count // 2] / 2 + numbers[count // 2 - 1] / 2
-        s.text(box.cx, box.bottom + 26, f"middle: {value:g}", kind="small", role="value")
-        s.arrow((box.cx, box.bottom + 17), (box.cx, box.bottom), gap=1)
-    first, second = middles[0][1], middles[1][1]
-    s.text(first.right + 12, first.cy, f"{OLD} patches", kind="small quiet", at="start")
-    s.text(second.right + 12, second.cy, f"{NEW} patches,", kind="small quiet", at="start")
-    s.text(second.right + 12, second.cy + 15, "the same side", kind="small quiet", at="start")
+    p = Page(s)
+    side = p.of(432, 220)
+    strips: list[tuple[str, list[Any], float, tuple[str, ...]]] = [
+        ("trained on", [*range(OLD)], side, ("", f"{OLD} patches")),
+        ("finer, stretched", STRETCHED.tolist(), side, (f"{NEW} patches,", "the same side")),
+        ("finer, counting on", [*range(NEW)], side * NEW / OLD, ()),
+    ]
+    made = []
+    for name, numbers, wide, note in strips:
+        strip = p.cells([numbers], "position", w=wide / len(numbers), h=28, thick=bool(note))
+        middle = p.text(f"middle: {sum(numbers) / len(numbers):g}", kind="small", role="value")
+        p.link(middle, strip)
+        whole = p.flush(p.column(strip, middle, gap=16))
+        if note:
+            p.named(strip, *note, at="right")
+        made.append(p.column(p.text(name, kind="strong", at="start"), whole, gap=4))
+    p.done(p.row(p.column(*made, gap=6)))
 
 
 @drawing(
@@ -253,16 +228,24 @@ def stretched_places(s: Sketch) -> None:
 )
 def three_numbers(s: Sketch) -> None:
     """Nine tokens, and three numbers below each."""
-    w, h = (32.0, 26.0) if s.narrow else (58.0, 28.0)
-    x, y = (52.0, 70.0) if s.narrow else (100.0, 70.0)
-    table = s.cells(x, y, IDS, "position", w=w, h=h)
-    s.name_rows(table, AXES, role="position", kind="small" if s.narrow else "")
-    corners = (1, 2, 5, 6)
-    dot = 6.0
-    for j, word in enumerate(SEQUENCE):
-        at = table.cell(0, j)
-        if word is None:
-            _patch(s, corners[j - 3], at.cx - 2 * dot, y - 40, dot)
-        else:
-            s.text(at.cx, y - 28, word, kind="small strong" if s.narrow else "strong")
-    s.text((table.cell(0, 3).x + table.cell(0, 6).right) / 2, y - 54, "2 × 2 patches", kind="small")
+    p = Page(s)
+    corners = iter((1, 2, 5, 6))
+    heads = [
+        p.text(word, kind=p.of("strong", "strong small"))
+        if word
+        else p.pixels(pixels(PATCHES[next(corners)]), 6)
+        for word in SEQUENCE
+    ]
+    columns = [
+        p.cells(
+            IDS[:, j : j + 1],
+            "position",
+            w=p.of(58, 32),
+            h=28,
+            words=() if j else AXES,
+            asks=("position", ""),
+        )
+        for j in range(len(heads))
+    ]
+    p.named(heads[4], "", "2 × 2 patches", free=True)
+    p.done(p.grid([p.loose(head, both=True) for head in heads], columns, gap=(0, 8), turn=False))

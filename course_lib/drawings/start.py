@@ -5,11 +5,11 @@ from functools import partial
 
 import torch
 
-from course_lib.drawings import Box, Page, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 
 
 @dataclass(frozen=True)
-class Part:
+class CoursePart:
     """A part of the course.
 
     Attributes:
@@ -27,41 +27,41 @@ class Part:
 
 # A test compares titles, numbers, hours and the core with the table of contents and the pages.
 PARTS = (
-    Part(
-        "I · From lookup to attention", 15,
+    CoursePart(
+        "I · From lookup to attention", 16,
         {1: "Sequence to sequence", 2: "Attention as lookup", 3: "Scaled dot products",
          4: "Several heads", 5: "Masks"},
         ("You compute attention by hand", "and write it with masks."),
     ),
-    Part(
-        "II · The Transformer", 19,
+    CoursePart(
+        "II · The Transformer", 21,
         {6: "The block", 7: "Sinusoids", 8: "Relative positions", 9: "The Transformer",
          10: "Reading maps"},
         ("You build a whole Transformer,", "and it translates."),
     ),
-    Part(
-        "III · Attention that sees", 9,
+    CoursePart(
+        "III · Attention that sees", 10,
         {11: "Space", 12: "Vision transformer", 13: "Seeing"},
         ("You build one that recognises", "pictures, and see where it looks."),
     ),
-    Part(
-        "IV · Cheaper attention", 10,
+    CoursePart(
+        "IV · Cheaper attention", 12,
         {14: "Cheaper", 15: "Swin", 16: "FaViT"},
         ("You make long texts and large", "pictures affordable."),
     ),
-    Part(
+    CoursePart(
         "V · Attention over time", 6,
         {17: "The Informer", 18: "Ablations"},
         ("You forecast a series, and tell", "a finding from chance."),
     ),
-    Part(
+    CoursePart(
         "VI · Two senses at once", 4,
         {19: "Two senses"},
         ("You search pictures", "with words."),
     ),
 )  # fmt: skip
 CORE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)
-CORE_HOURS = 41
+CORE_HOURS = 42
 
 X = torch.arange(1, 7).reshape(2, 3)
 TURNED = {"x": X, "x.transpose(0, 1)": X.transpose(0, 1), "x.reshape(3, 2)": X.reshape(3, 2)}
@@ -70,16 +70,18 @@ PAIRS = OUT - OUT[:, None]
 LOSS = (PAIRS.double() ** 2).mean().item()
 
 
-def _stations(s: Sketch, x: float, y: float, chapters: dict[int, str], pitch: float) -> None:
-    """Chapters below one another; a rail joins those of the core."""
-    before: Box | None = None
-    for i, (number, said) in enumerate(chapters.items()):
+def _stations(p: Page, chapters: dict[int, str], empty: int = 0) -> tuple[Part, Part]:
+    """Chapters below one another, and so many empty places; a rail joins those of the core."""
+    boxes, rows = [], []
+    for number, said in chapters.items():
         core = number in CORE
-        box = s.cells(x, y + i * pitch, [[number]], "state", w=26, h=19, thick=core)
-        s.text(x + 34, box.cy, said, kind="strong" if core else "", at="start")
-        if before and core:
-            s.flow(before, box, tip=False)
-        before = box
+        boxes.append(p.cells([[number]], "state", w=26, thick=core))
+        name = p.text(said, kind="strong" * core, at="start")
+        rows.append(p.flush(p.row(boxes[-1], name, gap=8)))
+        if core:
+            p.link(*boxes[-2:], tip=False)
+    rows += [p.point(boxes[0].high) for _ in range(empty)]
+    return p.flush(p.column(*rows, gap=6)), boxes[0]
 
 
 @drawing(
@@ -93,47 +95,31 @@ def _stations(s: Sketch, x: float, y: float, chapters: dict[int, str], pitch: fl
 )
 def the_way(s: Sketch) -> None:
     """Three parts in a row, three beside each other."""
-    narrow = s.narrow
-    pitch, w = 24.0, 344.0 if narrow else 212.0
-    _stations(s, 12, 4, {0: "Start here: tools, a first exercise"}, pitch)
-    legend = ((True, f"the core, about {CORE_HOURS} hours"), (False, "to skip, or to read later"))
-    for i, (core, said) in enumerate(legend):
-        x, y = (46.0, 34.0 + 19 * i) if narrow else (306.0 + 184 * i, 6.0)
-        box = s.cells(x, y, [[None]], "state", w=16, h=14, thick=core)
-        s.text(box.right + 8, box.cy, said, kind="small quiet", at="start")
-    y = 82.0 if narrow else 48.0
-    tall = 46 + 24 * 5 + 38
-    before: Box | None = None
-    for i, part in enumerate(PARTS):
-        if narrow:
-            x, high = 0.0, 34 + pitch * len(part.chapters) + 38
-        else:
-            x, high = 228.0 * (i % 3), tall if i < 3 else 46 + pitch * 3 + 38
-            y = 48.0 if i < 3 else 48.0 + tall + 48
-        panel = s.panel(x, y, w, high, part.title)
-        hours = f"about {part.hours} hours"
-        if narrow:
-            s.text(panel.right - 12, y + 15, hours, kind="small quiet", at="end")
-        else:
-            s.text(x + 12, y + 32, hours, kind="small quiet", at="start")
-        _stations(s, x + 12, y + (32 if narrow else 46), part.chapters, pitch)
-        for j, line in enumerate(part.then):
-            s.text(x + 12, panel.bottom - 27 + 15 * j, line, kind="small", role="value", at="start")
-        if not i:
-            s.arrow((25, 23), (25, y))
-        elif i < 3 and before:
-            ends = [(25.0, before.bottom), (25.0, y)]
-            s.arrow(*(ends if narrow else [(before.right, y + 95), (x, y + 95)]))
-        elif not narrow:
-            start, goal = (562.0, y - 48), (panel.cx, y)
-            bend = [(562.0, y - 18), (panel.cx, y - 18)] if i < 5 else []
-            s.arrow(start, *bend, goal)
-        y, before = panel.bottom + (26 if narrow else 0), panel
-        if i == 2 and narrow:
-            s.text(172, y + 2, "then, in any order", kind="strong quiet")
-            y += 20
-    if not narrow:
-        s.text(12, 48 + tall + 18, "then, in any order", kind="strong quiet", at="start")
+    p = Page(s)
+    start, first = _stations(p, {0: "Start here: tools, a first exercise"})
+    legend = [
+        p.flush(p.row(p.cells([[None]], "state", thick=core), p.texts(said, at="start"), gap=8))
+        for core, said in (
+            (True, f"the core, about {CORE_HOURS} hours"),
+            (False, "to skip, or to read later"),
+        )
+    ]
+    lines = [p.line(*legend), p.panel(start, w=s.width, edge=True)]
+    for some in (PARTS[:3], PARTS[3:]):
+        most = max(len(part.chapters) for part in some)
+        named = []
+        for part in some:
+            hours = p.texts(f"about {part.hours} hours", at="start")
+            stations, _ = _stations(p, part.chapters, p.of(most - len(part.chapters), 0))
+            then = p.texts(*part.then, role="value", kind="small", at="start")
+            named.append((part.title, p.column(hours, stations, then)))
+        lines.append(p.panels(*named, gap=p.of(16, 26), edge=True))
+    row, free = (line.each for line in lines[2:])
+    p.link(first, *row)
+    for part in p.of(free, ()):
+        p.link(row[-1], part, bend="yy", at=0.8)
+    lines.insert(3, p.text("then, in any order", kind="strong quiet", at="start"))
+    p.done(p.column(*map(p.flush, lines), gap=26))
 
 
 @drawing(
@@ -146,7 +132,7 @@ def way_of_an_exercise(s: Sketch) -> None:
     """Write, check, read, mend."""
     p = Page(s)
     verdicts = ("pass", "pass", "FAIL")
-    given, mine = p.text("random inputs", kind="small quiet"), p.layer("your", "function")
+    given, mine = p.texts("random inputs"), p.layer("your", "function")
     ask, hint = p.step("check"), p.layer("hint")
     table = p.cells(
         [[verdict] for verdict in verdicts],

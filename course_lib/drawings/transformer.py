@@ -1,9 +1,9 @@
 """The whole Transformer with its shapes, and the two ways in which its decoder is used."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
-from course_lib.drawings import Box, Page, Part, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.transformer import TransformerConfig
 
 BASE = TransformerConfig(37_000, 37_000, shared=True)
@@ -16,23 +16,34 @@ SAYS = ("good", "night", ".", "<eos>")
 S, T = len(SOURCE), len(GIVEN)
 
 
-def _sublayer(
-    s: Sketch, stream: float, middle: float, y: float, label: str, *lines: str
-) -> tuple[Box, float]:
-    """A part beside the stream: what it finds is added and the sum normalised."""
-    wide = 104 if s.narrow else 128
-    box = s.layer(middle, y, wide, 32, *lines)
-    left = stream < middle
-    edge = box.x if left else box.right
-    s.arrow((stream, y), (edge, y))
-    at = (middle, y + 26) if s.narrow else ((stream + edge) / 2, y - 10)
-    s.text(*at, label, kind="small")
-    plus = s.sign(stream, y - 34, "+")
-    side = plus.right if left else plus.x
-    s.arrow((middle, box.y), (middle, plus.cy), (side, plus.cy))
-    norm = s.layer(stream, y - 56, 44, 20, "norm")
-    s.flow(plus, norm, stream=True, tip=False)
-    return box, norm.y
+Rows = list[tuple[Part | None, Part | None]]
+
+
+def _tower(
+    p: Page, side: str, words: Sequence[str], *parts: tuple[str, ...]
+) -> tuple[Rows, Part, Part]:
+    """The stream and what stands beside it, from below; its second layer, and its end."""
+    lines = p.of([words], [words[:1], words[1:]])
+    said = p.texts(*map("  ".join, lines), kind=p.of("strong", "strong small"))
+    embed, plus, bottom = p.layer("embedding *E*"), p.sign("+"), p.point(20)
+    places = p.loose(p.step("positions", role="position"), both=True)
+    p.link(said, embed, label=f"({len(words)})")
+    p.link(embed, plus)
+    p.link(places, plus)
+    p.link(plus, bottom, bend="yy", stream=True, tip=False)
+    shape = p.loose(p.texts(f"({len(words)}, {D})"), both=True)
+    rows: Rows = [(None, p.loose(said, both=True)), (None, embed), (places, plus), (bottom, shape)]
+    layers = []
+    for asked, *lines in parts:
+        at, layer, plus, norm = p.point(), p.layer(*lines), p.sign("+"), p.layer("norm")
+        p.link(at, layer)
+        p.link(layer, plus, bend="y")
+        layers.append(p.named(layer, "", asked, at="below") if asked else layer)
+        rows += [(at, layer), (plus, None), (norm, None)]
+    rows[-1] = norm, name = norm, p.texts(f"{side},", f"{L} blocks", kind="strong quiet")
+    p.link(bottom, norm, stream=True, tip=False)
+    p.behind(*layers, norm, name)
+    return rows, layers[1], norm
 
 
 @drawing(
@@ -48,87 +59,30 @@ def _sublayer(
 )
 def whole_transformer(s: Sketch) -> None:
     """Depth goes upwards; the memory is the only way from the left half to the right half."""
-    sides = (
-        {"encoder": (26.0, 98.0), "decoder": (318.0, 246.0)}
-        if s.narrow
-        else {"encoder": (70.0, 190.0), "decoder": (574.0, 454.0)}
+    p = Page(s)
+    asks = "*q*, *k*, *v*"
+    ahead = ("", "feed-forward")
+    left, _, seen = _tower(p, "encoder", SOURCE, (asks, "self-attention"), ahead)
+    right, cross, end = _tower(
+        p, "decoder", GIVEN, (asks, "causal", "self-attention"), ("*q*", "cross-attention"), ahead
     )
-    panels = (
-        {"encoder": (0.0, 160.0), "decoder": (184.0, 160.0)}
-        if s.narrow
-        else {"encoder": (0.0, 286.0), "decoder": (360.0, 284.0)}
+    memory, over = (
+        p.named(p.text("memory", kind="strong", role="value"), "", f"({S}, {D})", at="below"),
+        p.point(),
     )
-    first, step = 500.0, 90.0
-    boxes = {}
-    for side, (stream, middle) in sides.items():
-        n, shape = (S, f"({S}, {D})") if side == "encoder" else (T, f"({T}, {D})")
-        out = 1 if side == "encoder" else -1
-        parts: list[tuple[str, tuple[str, ...]]] = [
-            ("*q*, *k*, *v*", ("self-attention",)),
-            ("", ("feed-forward",)),
-        ]
-        if side == "decoder":
-            parts[0] = ("*q*, *k*, *v*", ("causal", "self-attention"))
-            parts.insert(1, ("*q*", ("cross-attention",)))
-        top = first - len(parts) * step - 6
-        x, wide = panels[side]
-        s.panel(x, top - 16, wide, first + 34 - top + 16)
-        edge = x + wide - 12 if out > 0 else x + 12
-        s.text(
-            edge, top, f"{side}, {L} blocks", kind="strong quiet", at="end" if out > 0 else "start"
-        )
-        words = SOURCE if side == "encoder" else GIVEN
-        said = "  ".join(words)
-        s.text(middle, 652, said, kind="strong small" if s.narrow else "strong")
-        embed = s.layer(middle, 610, 112, 28, "embedding *E*")
-        s.arrow((middle, 643), (middle, embed.bottom), label=f"({n})")
-        plus = s.sign(middle, 568, "+")
-        s.flow(embed, plus)
-        places = s.step(
-            middle + out * (-62 if s.narrow else 80), 568, 72, 24, "positions", role="position"
-        )
-        near = places.cx > middle
-        s.arrow((places.x if near else places.right, 568), (plus.right if near else plus.x, 568))
-        s.arrow(
-            (middle, plus.y), (middle, 546), (stream, 546), (stream, first), stream=True, tip=False
-        )
-        s.text(
-            middle + 36 * out if s.narrow else (stream + middle) / 2,
-            546 if s.narrow else 557,
-            shape,
-            kind="small quiet",
-        )
-        y = first
-        for i, (label, lines) in enumerate(parts):
-            box, high = _sublayer(s, stream, middle, y, label, *lines)
-            boxes[side, lines[-1]] = box
-            if i + 1 < len(parts):
-                s.arrow((stream, high), (stream, y - step), stream=True, tip=False)
-                s.arrow((stream, y - step), (stream, y - step - 25), stream=True, tip=False)
-            y -= step
-        s.arrow((stream, first), (stream, first - 25), stream=True, tip=False)
-        boxes[side, "top"] = Box(stream, high, 0, 0)
-    # The memory goes over to every decoder block.
-    start, cross = boxes["encoder", "top"], boxes["decoder", "cross-attention"]
-    bend, high = (172.0 if s.narrow else 323.0), start.y - 62
-    s.arrow(
-        (start.x, start.y), (start.x, high), (bend, high), (bend, cross.cy), (cross.x, cross.cy)
-    )
-    s.text((start.x + bend) / 2, high - 26, "memory", role="value", kind="strong")
-    s.text((start.x + bend) / 2, high - 11, f"({S}, {D})", kind="small quiet")
-    s.text(cross.x - 6, cross.cy + 11, "*k*, *v*", kind="small", at="end")
-    # Out of the decoder, into words.
-    stream, middle = sides["decoder"]
-    end = boxes["decoder", "top"]
-    s.arrow((stream, end.y), (stream, end.y - 62), (middle, end.y - 62), (middle, end.y - 86))
-    s.text(stream, end.y - 74, f"({T}, {D})", kind="small quiet")
-    line = s.layer(middle, end.y - 100, 112, 28, "linear *E*^{⊤}")
-    pill = s.step(middle, line.y - 40, 84, 26, "softmax")
-    s.flow(line, pill, label=f"({T}, {V:,})")
-    out_words = s.text(
-        middle, pill.y - 30, "  ".join(ASKED), kind="strong small" if s.narrow else "strong"
-    )
-    s.arrow((middle, pill.y), (middle, out_words.bottom + 2))
+    p.link(seen, over, bend="y", tip=False)
+    p.link(over, cross, bend="y", label="*k*, *v*")
+    linear, soft = p.layer("linear *E*^{⊤}"), p.step("softmax")
+    says = p.text("  ".join(ASKED), kind=p.of("strong", "strong small"))
+    p.link(end, linear, bend="yy", label=f"({T}, {D})")
+    p.link(linear, soft, label=f"({T}, {V:,})")
+    p.link(soft, says)
+    right += [(p.point(24), None), (None, linear), (None, soft), (None, p.loose(says, both=True))]
+    rows = []
+    for (stream, part), other in zip_longest(left, right, fillvalue=(None, None)):
+        rows.append([stream, part, None, *reversed(other)])
+    rows[len(left)][2], rows[len(left) + 1][1] = over, memory
+    p.done(p.grid(*reversed(rows), gap=(p.of(40, 10), 14), turn=False))
 
 
 @drawing(
@@ -142,7 +96,7 @@ def whole_transformer(s: Sketch) -> None:
 def teacher_or_own_words(s: Sketch) -> None:
     """One step for all places with the true words; or one step for each word, with its own."""
     p = Page(s)
-    panels, decoders = [], []
+    panels = []
 
     def line(words: Sequence[str], role: str = "", at: int = 1) -> list[Part]:
         return [
@@ -150,31 +104,26 @@ def teacher_or_own_words(s: Sketch) -> None:
             for i, word in enumerate(words)
         ]
 
-    def label(said: str) -> Part:
-        return p.text(said, kind="small quiet")
-
     for way, given in (("training", GIVEN), ("writing", ("<bos>", *SAYS[:3]))):
         true = way == "training"
         reads, says = line(given, "key", -1 if true else 2), line(SAYS, "key")
-        steps = [p.own(48, 30, lambda x, y: None) if true else p.layer("dec.") for _ in SAYS]
+        steps = [p.place(48, 30) if true else p.layer("dec.") for _ in SAYS]
         for before, step, after in zip(reads, steps, says, strict=True):
             p.link(before, step, after)
-        rows = [(label("says"), *says), (None, *steps), (label("given"), *reads)]
+        rows = [(p.texts("says"), *says), (None, *steps), (p.texts("given"), *reads)]
         if true:
-            decoders = steps
+            p.over(steps, "decoder")
             signs = ["=" if one == two else "≠" for one, two in zip(SAYS, ASKED, strict=True)]
-            rows = [(label("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
+            rows = [(p.texts("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
             notes = "the loss compares, place by place", "the true words, whatever it says"
         else:
             for own, then in pairwise(zip(says, reads, strict=True)):
                 p.link(own[0], then[1], bend="xx", dashed=True)
             notes = "no true word is there: nothing corrects it", "its own words, right or wrong"
         table = p.grid(*rows, gap=(12, 16), turn=False)
-        panels.append((way, p.column(label(notes[0]), table, label(notes[1]))))
+        panels.append((way, p.column(p.texts(notes[0]), table, p.texts(notes[1]))))
     whole = p.panels(*panels)
     p.done(whole)
-    first, last = decoders[0].box, decoders[-1].box
-    s.layer((first.x + last.right) / 2, first.cy, last.right - first.x, first.h, "decoder")
     told = "one step, all places", "one step for each word"
     for part, said in zip(whole.each, told, strict=True):
         s.text(part.box.right - 12, part.box.y + 15, said, kind="small quiet", at="end")

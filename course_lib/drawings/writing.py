@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.decoding import beam_search, keep_top_p
-from course_lib.drawings import Box, Page, Part, Sketch, drawing
+from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
 
 WORDS = ("good", "nice", "fine")
@@ -91,11 +91,10 @@ def beam_by_hand(s: Sketch) -> None:
     p = Page(s)
 
     def node(*tokens: int, role: str = "state") -> Part:
-        def draw(x: float, y: float) -> Box:
+        def draw(x: float, y: float) -> None:
             box = s.cells(x, y, [[None]], role, w=w, h=40, thick=role != "state")
             s.text(box.cx, box.cy - 8, NEXT[tokens[-1]], kind="strong", role=role)
             s.text(box.cx, box.cy + 9, f"{_chance(*tokens):.2f}", kind="small", role=role)
-            return box
 
         w = p.of(92, 60)
         return p.own(w, 40, draw)
@@ -119,52 +118,6 @@ PROMPT = ("the", "cat", "sat", "on")
 NEW = "the"
 
 
-def _reads(
-    s: Sketch, x: float, y: float, name: str, note: str, asks: int, kept: int
-) -> tuple[Box, Box]:
-    """A panel: which rows are computed, which are kept, and the scores that are needed."""
-    n, c, r = asks + kept, 11 if s.narrow else 10, 16
-    wide = 344.0 if s.narrow else 216.0
-    s.panel(x, y, wide, 150 if s.narrow else 262, name)
-    s.text(x + 12, y + 32, note, kind="small quiet", at="start")
-    words = (*PROMPT, NEW)[:n]
-    left, top = x + 42, y + 62
-    boxes = []
-    for j, (letter, role) in enumerate((("q", "query"), ("k", "key"), ("v", "value"))):
-        at = left + j * (3 * c + (18 if s.narrow else 22))
-        s.text(at + 1.5 * c, top - 11, f"*{letter}*", role=role)
-        old = 0 if letter == "q" else kept
-        if old:
-            s.cells(at, top, [[None] * 3] * old, "mask", w=c, h=r)
-        low = top + r * (n - asks)
-        boxes.append(s.cells(at, low, [[None] * 3] * asks, role, w=c, h=r, thick=True))
-    for i, word in enumerate(words):
-        new = i >= n - asks
-        s.text(
-            left - 7,
-            top + r * (i + 0.5),
-            word,
-            kind="strong small" if new else "small quiet",
-            at="end",
-        )
-    side = 15 if s.narrow else 16
-    at, high = (x + 246, top) if s.narrow else (x + 82, top + 5 * r + 28)
-    future = [(i, j) for i in range(asks) for j in range(n) if j > i + kept]
-    scores = s.cells(
-        at,
-        high + (r * kept if s.narrow else 0),
-        [[None] * n] * asks,
-        "weight",
-        w=side,
-        h=r,
-        hatched=future,
-    )
-    s.text(at - 8, scores.cy, f"scores ({asks}, {n})", kind="small quiet", at="end") if (
-        not s.narrow
-    ) else s.text(at + 2.5 * side, top - 11, f"scores ({asks}, {n})", kind="small quiet")
-    return boxes[0], scores
-
-
 @drawing(
     f"""Three calls of a layer. Prefill: the four words of the prompt, {" ".join(PROMPT)}, are read
     at once; queries, keys and values of four words are computed, and 4 by 4 scores, those of later
@@ -175,21 +128,42 @@ def _reads(
 )
 def prefill_and_cache(s: Sketch) -> None:
     """Coloured rows are computed in this call, grey ones are kept."""
-    calls = (
-        ("prefill", "the prompt, all words at once", 4, 0),
-        ("next word, with a cache", "one row is new, four are kept", 1, 4),
-        ("next word, without", "all five rows again", 5, 0),
-    )
-    for i, (name, note, asks, kept) in enumerate(calls):
-        x, y = (0.0, 160.0 * i) if s.narrow else (226.0 * i, 0.0)
-        _reads(s, x, y, name, note, asks, kept)
-    y = 492.0 if s.narrow else 278.0
-    box = s.cells(4, y - 7, [[None]], "query", w=16, h=14, thick=True)
-    s.text(box.right + 6, y, "computed now", kind="small quiet", at="start")
-    box = s.cells(118, y - 7, [[None]], "mask", w=16, h=14)
-    s.text(box.right + 6, y, "kept", kind="small quiet", at="start")
-    box = s.cells(186, y - 7, [[None]], "mask", w=16, h=14, hatched=[(0, 0)])
-    s.text(box.right + 6, y, "masked: later words", kind="small quiet", at="start")
+    p = Page(s)
+    calls = {
+        "prefill": ("the prompt, all words at once", 4, 0),
+        "next word, with a cache": ("one row is new, four are kept", 1, 4),
+        "next word, without": ("all five rows again", 5, 0),
+    }
+    panels = []
+    r = 16
+
+    def rows(n: int, role: str) -> Part:
+        return p.cells([[None] * 3] * n, role, w=11, h=r, thick=role != "mask")
+
+    for name, (note, asks, kept) in calls.items():
+        n = asks + kept
+        words = [
+            p.text(word, kind="strong small" if i >= kept else "small quiet", at="end")
+            for i, word in enumerate((*PROMPT, NEW)[:n])
+        ]
+        given = [p.column(*words, gap=0)]
+        for role in ("query", "key", "value"):
+            old = p.place(h=r * kept) if role == "query" or not kept else rows(kept, "mask")
+            given.append(p.named(p.column(old, rows(asks, role), gap=0), f"*{role[0]}*", role=role))
+        future = [(i, j) for i in range(asks) for j in range(n) if j > i + kept]
+        scores = p.cells([[None] * n] * asks, "weight", w=r, h=r, hatched=future)
+        p.named(scores, "", f"scores ({asks}, {n})")
+        shown = p.stack(p.row(*given, gap=p.of(18, 12)), scores, gap=p.of(22, 26))
+        panels.append((name, p.column(p.texts(note), shown)))
+    legend = []
+    for role, told, hidden in (
+        ("query", "computed now", ()),
+        ("mask", "kept", ()),
+        ("mask", "masked: later words", [(0, 0)]),
+    ):
+        sample = p.cells([[None]], role, thick=role == "query", hatched=hidden)
+        legend.append(p.row(sample, p.texts(told, at="start"), gap=6))
+    p.done(p.column(p.panels(*panels), p.row(*legend)))
 
 
 HEADS = 4
@@ -225,6 +199,6 @@ def shared_keys(s: Sketch) -> None:
             for ask in asks:
                 p.link(ask, kept, bend="yy")
             made.append(p.column(p.row(*asks, gap=12), kept, gap=32))
-        note = p.text(f"kept per token: {_kept(groups)} vectors", kind="small quiet")
+        note = p.texts(f"kept per token: {_kept(groups)} vectors")
         panels.append((name, p.column(p.row(*made, gap=12), note)))
     p.done(p.panels(*panels))

@@ -16,8 +16,9 @@ NAMES = (
     "alignment-reader", "attention-map-reader", "collision-map", "contrastive-matrix",
     "cost-calculator", "deletion-test", "depth-explorer", "dilation-groups", "heads-apart",
     "kv-cache-stepper", "live-forecast", "live-training", "live-translator", "live-vit",
-    "mask-builder", "paired-plans", "patch-counter", "patch-shuffler", "probsparse-ranking",
-    "rope-rotation", "sinusoid-explorer", "softmax-temperature", "window-shift",
+    "live-writer", "mask-builder", "paired-plans", "patch-counter", "patch-shuffler",
+    "probsparse-ranking", "rope-rotation", "sinusoid-explorer", "softmax-temperature",
+    "window-shift",
 )  # fmt: skip
 
 

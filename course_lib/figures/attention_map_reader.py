@@ -46,7 +46,7 @@ def read_sentences() -> tuple[Reading, ...]:
         with torch.no_grad():
             tokens = hide_words(batch.tokens, hidden[None])
             _, weights = reader.model(tokens, batch.keep, return_weights=True)
-        words = ["(start)", *sentence.tokens, "(end)"]
+        words = ["<bos>", *sentence.tokens, "<eos>"]
         words[place] = f"[{words[place]}]"
         maps = (1000 * weights[:, 0]).round().int()
         kinds = [[archetype(one) for one in layer] for layer in weights[:, 0]]

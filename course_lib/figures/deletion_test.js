@@ -50,15 +50,15 @@
     right.svg.append(
       element("line", { x1: size.left, x2: size.right, y1: toY(share), y2: toY(share), class: "axis",
         style: share ? "opacity: 0.4" : "" }),
-      element("text", { x: size.left - 5, y: toY(share) + 4, style: "text-anchor: end" }, share),
-      element("text", { x: toX(16 * share), y: size.bottom + 16 }, `${100 * share} %`));
+      element("text", { x: size.left - 5, y: toY(share) + 3, style: "text-anchor: end" }, share),
+      element("text", { x: toX(16 * share), y: size.bottom + 18 }, `${100 * share} %`));
   }
   const curve = element("path", { class: "curve" });
   const knob = element("circle", { class: "knob", r: 6 });
   right.svg.append(
     element("path", { class: "axis", d: path(luck), style: "fill: none; stroke-dasharray: 5 4" }),
     curve, knob,
-    element("text", { x: (size.left + size.right) / 2, y: size.bottom + 34 }, "patches painted grey"));
+    element("text", { x: (size.left + size.right) / 2, y: size.bottom + 36 }, "patches painted grey"));
 
   function draw() {
     const found = compute();

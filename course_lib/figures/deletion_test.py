@@ -13,7 +13,7 @@ from course_lib.data.cifar import CLASSES, normalise
 from course_lib.figures.base import Figure, choice, slider
 from course_lib.vit import load_kept
 
-__all__ = ["Options", "Trial", "deletion_test", "try_maps"]
+__all__ = ["Deletion", "Options", "deletion_test", "try_maps"]
 
 STEPS, AT_ONCE = 16, 4
 """In how many steps all patches are taken away, and how many of them at each step."""
@@ -22,7 +22,7 @@ _COLOURS = ("#a8c4dc", "#33546e", "#444444", "#ffffff", "#aa3333")  # sky, sea, 
 
 
 @dataclass(frozen=True)
-class Trial:
+class Deletion:
     """A map and what became of the answer."""
 
     name: str
@@ -42,7 +42,7 @@ def ship() -> Tensor:
 
 
 @cache
-def try_maps() -> tuple[Trial, ...]:
+def try_maps() -> tuple[Deletion, ...]:
     """Test all maps of the class token for the drawn ship; the last trial is by chance."""
     colours = torch.tensor([list(bytes.fromhex(colour[1:])) for colour in _COLOURS])
     image = normalise(colours[ship()].permute(2, 0, 1)[None].byte())
@@ -68,7 +68,7 @@ def try_maps() -> tuple[Trial, ...]:
     )
     tried["chance"] = torch.zeros(1, 64)
     return tuple(
-        Trial(name, tried[name][0].int().tolist(), [round(p, 4) for p in fall.tolist()])
+        Deletion(name, tried[name][0].int().tolist(), [round(p, 4) for p in fall.tolist()])
         for name, fall in falls.items()
     )
 
@@ -89,7 +89,7 @@ class Options(Figure):
 
     chosen: int = choice(0, "map", lambda now: {i: t.name for i, t in enumerate(now.trials[:-1])})
     step: int = slider(4, "steps", 0, STEPS)
-    trials: Sequence[Trial] = field(default_factory=try_maps)
+    trials: Sequence[Deletion] = field(default_factory=try_maps)
     pixels: str = "".join(map(str, ship().flatten().tolist()))
     colours: Sequence[str] = _COLOURS  # they, as #rrggbb
 

@@ -36,7 +36,7 @@
   const knob = element("circle", { r: 8, class: "knob second" });
   const hit = element("rect", { x: 0, y: 0, width: size.width, height: size.bottom, class: "hit" });
   const group = element("g", { class: "draggable sideways" }, hit, knob);
-  const caption = element("text", { x: (size.left + size.right) / 2, y: size.bottom + 36 }, "blocks behind the entrance");
+  const caption = element("text", { x: (size.left + size.right) / 2, y: size.bottom + 36 }, "blocks after the entrance");
   svg.append(grid, line, group, caption);
   const toX = (layer) => size.left + (size.right - size.left) * layer / state.depth;
   slider(group, {
@@ -72,7 +72,7 @@
     group.setAttribute("aria-valuemax", state.depth);
     group.setAttribute("aria-valuenow", state.layer);
     group.setAttribute("aria-valuetext", `block ${state.layer}: ${number(found.value)}`);
-    const where = state.layer ? `behind block ${state.layer}` : "at the entrance";
+    const where = state.layer ? `after block ${state.layer}` : "at the entrance";
     const text = `${formulas[state.arrangement]}, ${state.depth} blocks: ${labels[state.quantity]} `
       + `${where} ${number(found.value)}; at the entrance ${number(found.ratio)} times `
       + "what it is at the end.";

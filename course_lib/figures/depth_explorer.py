@@ -57,11 +57,11 @@ class Options(Figure):
     arrangement: Arrangement = choice("neither", "each part", FORMULAS)
     depth: int = choice(12, "blocks", DEPTHS)
     quantity: str = choice("gradient", "measured", _LABELS)
-    layer: int = slider(0, "behind block", 0, lambda now: now.depth)
+    layer: int = slider(0, "after block", 0, lambda now: now.depth)
     sweep: Sweep = field(default_factory=_sweep)
 
     def say(self, found: dict[str, Any]) -> str:
-        place = f"behind block {self.layer}" if self.layer else "at the entrance"
+        place = f"after block {self.layer}" if self.layer else "at the entrance"
         return (
             f"{FORMULAS[self.arrangement]}, {self.depth} blocks: {_LABELS[self.quantity]} {place} "
             f"{_number(found['value'])}; at the entrance {_number(found['ratio'])} times "
@@ -72,7 +72,7 @@ class Options(Figure):
 def depth_explorer(
     arrangement: Arrangement, depth: int = 12, quantity: str = "gradient", layer: int = 0
 ) -> dict[str, Any]:
-    """Measure one quantity behind each block of a stack that has not been trained.
+    """Measure one quantity after each block of a stack that has not been trained.
 
     ``arrangement``: what surrounds each part, a key of :data:`FORMULAS`; ``quantity``: one of
     :data:`QUANTITIES`, see :class:`~course_lib.transformer.depth.DepthProfile`. Returns the

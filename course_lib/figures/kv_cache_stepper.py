@@ -20,7 +20,7 @@ class Options(Figure):
 
     source: Sequence[str] = ("joheun", "jeonyeogibnida", ".")  # words that the encoder has read
     # Words that the decoder reads, the start token first.
-    target: Sequence[str] = ("<start>", "it", "is", "a", "good", "evening")
+    target: Sequence[str] = ("<bos>", "it", "is", "a", "good", "evening")
     step: int = slider(3, "step", 1, lambda now: len(now.target))
     cached: bool = switch(True, "with a cache")
 

@@ -8,7 +8,6 @@
   function show(model) {
     const { n_layers: L, n_heads: H } = model.config;
     const [START, END, LONGEST] = ["<bos>", "<eos>", 20];
-    const called = (word) => (word === END ? "(end)" : word);
     const state = {
       source: data.sentences[data.sentence].split(" "), order: data.order, places: [], off: [],
       masked: data.masked, temperature: data.temperature, shown: data.shown, beam: 1,
@@ -96,15 +95,15 @@
       const { written, ended, logits, probabilities, maps } = now;
       state.words = written.length + ended;
       text.replaceChildren(...(written.length ? [] : ["(nothing yet)"]),
-        ...written.concat(ended ? "(end)" : []).map((word, t) =>
+        ...written.concat(ended ? END : []).map((word, t) =>
           element("span", { class: t in state.forced ? "live-forced" : "" }, `${word} `)));
       const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
       choices.forEach(({ press, parts: [word, bar, share] }, n) => {
         const [next, p] = [model.target[order[n]], probabilities[order[n]]];
         press.dataset.word = next;
-        press.setAttribute("aria-label", `write ${called(next)}, probability ${p.toFixed(3)}`);
+        press.setAttribute("aria-label", `write ${next}, probability ${p.toFixed(3)}`);
         press.setAttribute("aria-disabled", ended);
-        word.textContent = called(next);
+        word.textContent = next;
         bar.style.setProperty("--share", p);
         share.textContent = p.toFixed(3);
       });
@@ -112,8 +111,8 @@
       kept.textContent = `Kept: keys and values of ${state.source.length} source words`
         + (state.masked ? ` and ${now.kept / width - state.source.length} of the translation` : "; those of the translation are computed anew for each word")
         + `, in ${L} layers: ${now.kept} numbers.`;
-      const rows = state.shown === "encoder" ? state.source : [...written, called(model.target[order[0]])];
-      const columns = state.shown === "decoder" ? ["(start)", ...written] : state.source;
+      const rows = state.shown === "encoder" ? state.source : [...written, model.target[order[0]]];
+      const columns = state.shown === "decoder" ? [START, ...written] : state.source;
       cards.forEach((card, n) => {
         window.courseRuntime.paint(card.map, maps[card.layer][card.head]);
         card.box.checked = !isOff(card);
@@ -131,13 +130,13 @@
         })))));
       const beams = model.search({ ...state, length: now.length });
       ways.replaceChildren(...(now.length ? beams.words : []).map((words, n) => element("tr", {},
-        element("td", {}, words.map(called).join(" ")), element("td", {}, beams.scores[n].toFixed(2).replace("-", "\u2212")))));
+        element("td", {}, words.join(" ")), element("td", {}, beams.scores[n].toFixed(2).replace("-", "\u2212")))));
       ways.hidden = !now.length;
       for (const press of forth) press.setAttribute("aria-disabled", ended || written.length >= LONGEST);
       back.setAttribute("aria-disabled", !state.words);
       const unknown = state.source.filter((word) => !model.source.includes(word));
       say(`${unknown.length ? `Unknown: ${unknown.join(" ")}. ` : ""}Read: \u201c${state.source.join(" ")}\u201d, `
-        + `written: \u201c${written.join(" ") || "nothing yet"}\u201d. Next: ${called(model.target[order[0]])}, with probability ${probabilities[order[0]].toFixed(2)}. Kept for it: ${now.kept} numbers.`,
+        + `written: \u201c${written.join(" ") || "nothing yet"}\u201d. Next: ${model.target[order[0]]}, with probability ${probabilities[order[0]].toFixed(2)}. Kept for it: ${now.kept} numbers.`,
       { source: state.source, written, off: state.off, places: state.places, masked: state.masked,
         temperature: state.temperature, shown: state.shown, beam: state.beam, length: now.length },
       { logits, probabilities, maps, kept: now.kept, beams });

@@ -88,7 +88,7 @@ class Options(Figure):
         source = self.sentences[self.sentence].split()
         columns = {
             "encoder": source, "cross": source,
-            "decoder": ["(start)", *(word for word, _ in found["likely"][:-1])],
+            "decoder": ["<bos>", *(word for word, _ in found["likely"][:-1])],
         }[self.shown]  # fmt: skip
         last = torch.tensor(
             [
@@ -236,14 +236,14 @@ def translate(source: Sequence[str], most: int, **how: Any) -> dict[str, Any]:
 
     Example:
         >>> [word for word, _ in translate("ein hund schläft .".split(), 20)["likely"]]
-        ['a', 'dog', 'sleeps', '.', '(end)']
+        ['a', 'dog', 'sleeps', '.', '<eos>']
     """
     target = _exact().target
     likely: list[tuple[str, float]] = []
     while True:
         found = live_translator(source, [word for word, _ in likely], **how)
         best = max(range(len(target)), key=found["logits"].__getitem__)
-        word = "(end)" if best == target.eos else target.tokens[best]
+        word = "<eos>" if best == target.eos else target.tokens[best]
         likely.append((word, found["probabilities"][best]))
         if best == target.eos or len(likely) > most:
             return {**found, "likely": likely}

@@ -39,8 +39,8 @@ class Options(Figure):
 
     title = "Shuffled patches: what arrives?"
     use = (
-        "Left the tokens in the order in which they are read, each with the row and column that it "
-        "is told; right the picture that can be put together from them. Shuffle, or press two "
+        "First the tokens in the order in which they are read, each with the row and column that "
+        "it is told; then the picture that can be put together from them. Shuffle, or press two "
         "tokens to exchange them, and choose what moves."
     )
 

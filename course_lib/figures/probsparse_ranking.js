@@ -54,12 +54,12 @@
   // The table is one stop of the tab key; the arrow keys move within it, and the row of what has focus is picked.
   const cells = range(length).map((y) => range(length).map((x) =>
     element("td", { onclick: () => pick(y), onfocus: () => pick(y) }, scores[y][x].toFixed(1))));
-  const results = range(length).map(() => element("td", {}));
+  const results = range(length).map(() => element("td", { class: "measure" }));
   const heads = range(length).map((y) => element("th", { scope: "row" }, String(y)));
   const table = element("table",
     { class: "figure-places figure-windows", role: "grid", "aria-label": "Scores of queries and keys" },
     element("tbody", {}, ...cells.map((row, y) =>
-      element("tr", { role: "row" }, heads[y], ...row, results[y]))));
+      element("tr", { role: "row" }, heads[y], results[y], ...row))));
   for (const cell of [...cells.flat(), ...results]) cell.setAttribute("role", "gridcell");
   for (const head of heads) head.setAttribute("role", "rowheader");
   let column = 0;

@@ -17,7 +17,7 @@ import importlib
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,8 +39,8 @@ from nbgrader.preprocessors import (
 from nbgrader.utils import find_all_files
 from traitlets.config.loader import PyFileConfigLoader
 
-from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import Exercise, find, given_source
+from course_lib.checks.import_stubs import RULE
 from course_lib.errors import Refused
 from course_lib.grading import assistants
 from course_lib.grading.card import book_url, card
@@ -76,8 +76,7 @@ class Assignment:
     solution: NotebookNode
     release: NotebookNode
     exercises: tuple[Exercise, ...]  # graded by a check
-    # texts that are released beside the notebook, by path
-    beside: dict[str, str] = field(default_factory=dict)
+    rule: str = "tutor"  # what coding assistants may do
 
     @property
     def points(self) -> float:
@@ -86,7 +85,10 @@ class Assignment:
 
     def files(self) -> dict[str, str]:
         """What students get of it, by its path in the folder of the assignment."""
-        return {f"{self.name}.ipynb": text(self.release), **self.beside}
+        title = next((c.source for c in self.release.cells if c.cell_type == "markdown"), self.name)
+        title = title.partition("\n")[0].strip("# ")
+        beside = assistants.files(self.rule, title, self.exercises)
+        return {f"{self.name}.ipynb": text(self.release), **beside}
 
     @property
     def automatic(self) -> float:
@@ -122,10 +124,7 @@ def load(source: Path, root: Path) -> Assignment:
     solution = _finish(notebook, name)
     release = _release(solution, root)
     _signatures_survive(solution, release, exercises, name)
-    title = next((c.source for c in release.cells if c.cell_type == "markdown"), name)
-    title = title.partition("\n")[0].strip("# ")
-    beside = assistants.files(rule, title, exercises)
-    return Assignment(name, solution, release, exercises, beside)
+    return Assignment(name, solution, release, exercises, rule)
 
 
 def _read(source: Path) -> NotebookNode:
@@ -140,9 +139,9 @@ def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
     signs = {getattr(step, name) for step in steps for name in step.trait_names()
              if "delim" in name and not name.startswith("hashed")}  # fmt: skip
     for number, cell in enumerate(notebook.cells, 1):
-        if found := sorted(sign for sign in signs if sign in cell.source):
+        if hidden := sorted(sign for sign in signs if sign in cell.source):
             raise AuthoringError(
-                f"{name}, cell {number}: `{found[0]}` would stand in the release as it is. A check"
+                f"{name}, cell {number}: `{hidden[0]}` would stand in the release as it is. A check"
                 " is a property of the exercise's bank, and what a written answer earns points for"
                 " stands in the rubrics"
             )
@@ -255,7 +254,7 @@ def _signatures_survive(
     solution: NotebookNode, release: NotebookNode, exercises: tuple[Exercise, ...], name: str
 ) -> None:
     def signatures(notebook: NotebookNode) -> dict[str, str]:
-        found = {}
+        arguments = {}
         for number, cell in enumerate(notebook.cells, 1):
             if not marks(cell).get("solution") or cell.cell_type != "code":
                 continue
@@ -265,10 +264,10 @@ def _signatures_survive(
                 raise AuthoringError(f"{name}, cell {number}: {error}") from None
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef):
-                    found[node.name] = ast.dump(node.args)
+                    arguments[node.name] = ast.dump(node.args)
                 elif isinstance(node, ast.ClassDef):
-                    found[node.name] = "class"
-        return found
+                    arguments[node.name] = "class"
+        return arguments
 
     before, after = signatures(solution), signatures(release)
     for exercise in exercises:
@@ -283,7 +282,7 @@ def _signatures_survive(
 
 def answers(root: Path) -> dict[str, Model]:
     """The model answers by exercise id, as students would hand them in."""
-    found: dict[str, Model] = {}
+    models: dict[str, Model] = {}
     for source in sources(root):
         before: list[str] = []
         parts: list[str] = []
@@ -293,11 +292,11 @@ def answers(root: Path) -> dict[str, Model]:
             if BEGIN in cell.source:
                 parts.append(cell.source)
             elif match := CHECK.search(cell.source):
-                found[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
+                models[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
                 before, parts, given = before + parts, [], []
             else:
                 given += GIVEN.findall(cell.source)
-    return found
+    return models
 
 
 def code(source: Path) -> list[str]:
@@ -312,7 +311,7 @@ def _python(cell: str) -> str:
 def run_solution(assignment: Assignment) -> None:
     """Execute a solution's cells in this process and expect full points of every check."""
     from course_lib.checks.answer_proxy import AnswerProxy
-    from course_lib.checks.report import grade
+    from course_lib.checks.grading import grade
 
     names: dict[str, Any] = {"__name__": "__solution__"}
     for number, cell in enumerate(assignment.solution.cells, 1):
@@ -377,6 +376,6 @@ def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Pa
     nbgrader's configuration says what is ignored, and so does nbgrader's own rule.
     """
     ignored = CourseDirectory(config=nbgrader_config(root)).ignore
-    found = map(Path, find_all_files(str(source.parent), ignored))
+    copies = map(Path, find_all_files(str(source.parent), ignored))
     known = {source.parent / file for file in assignment.files()}
-    return sorted(path for path in found if path not in known and path != source)
+    return sorted(path for path in copies if path not in known and path != source)

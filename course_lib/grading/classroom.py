@@ -1,7 +1,7 @@
 """Grading a class: one submission after the other, none able to stop another, nothing done twice.
 
 A course folder has nbgrader's layout: ``submitted/<student>/<assignment>/<assignment>.ipynb`` comes
-in; what goes out is written by :mod:`course_lib.grading.records.graded`.
+in; what goes out is written by :mod:`course_lib.grading.records.verdict_store`.
 """
 
 from __future__ import annotations
@@ -9,31 +9,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
-from nbgrader.api import Gradebook
-
-from course_lib.checks.report import bank_reports
 from course_lib.errors import Refused
 from course_lib.grading import lateness
 from course_lib.grading.intake import parsing
 from course_lib.grading.intake.exchange import read_exchange_files
-from course_lib.grading.judging import doctor, sandbox_package
 from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.grading.judging.judge_process import request
+from course_lib.grading.judging.forkserver import JudgeDied
 from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.pool import JudgeDied, judge_all
 from course_lib.grading.judging.results import Task, Verdict
-from course_lib.grading.records.folder import grading_seed
-from course_lib.grading.records.graded import Records
+from course_lib.grading.records.course_folder import grading_seed
+from course_lib.grading.records.verdict_store import VerdictStore
 
 if TYPE_CHECKING:
     from course_lib.grading.judging.cluster import Cluster
+    from course_lib.grading.judging.pool import Pool
 
 
 class Classroom:
@@ -61,7 +55,7 @@ class Classroom:
         self.seed = seed or grading_seed(course, name)
         self.marker = Marker(root, name, self.seed, limits)
         self.assignment, self.engine = self.marker.assignment, self.marker.engine
-        self.records = Records(course, name, self.assignment.release, db, staging)
+        self.records = VerdictStore(course, name, self.assignment.release, db, staging)
         self.follow = follow
 
     def students(self) -> list[str]:
@@ -71,107 +65,28 @@ class Classroom:
 
     def grade(
         self,
+        judges: Pool | Cluster,
         only: Iterable[str] | None = None,
         say: Callable[[Verdict], None] = lambda v: None,
-        *,
-        jobs: int = 1,
-        walls: bool = True,
-        warming: ForkServer | None = None,
-        cluster: Cluster | None = None,
     ) -> list[Verdict]:
-        """Grade everybody, or those named; what is already graded from the same bytes stays.
-
-        The fork server ``warming`` is for ``jobs`` judges, and the caller ends it; a ``cluster``
-        judges in their place.
-        """
-        # Judges are forked, and a process in which torch has started threads hangs when forked.
-        torch.set_num_threads(1)
+        """Grade everybody, or those named; what is already graded from the same bytes stays."""
         chosen = self.choose(only)
         with self.records.alone():
             verdicts, tasks = self.sort_out(chosen)
             for verdict in verdicts.values():
                 say(verdict)
-            book: Gradebook | None = None
-            with contextlib.ExitStack() as stack:
-
-                def open_book() -> None:
-                    nonlocal book
-                    if not self.records.staged:
-                        book = stack.enter_context(self.records.open_gradebook())
-
-                if tasks and cluster:
-                    judging = cluster.judge_all(
-                        self.name, tasks, lambda t: self.request(t, walls), open_book
-                    )
-                else:
-                    judging = self.judge_here(
-                        tasks, self.marker.judge, jobs, lambda: self._know_mistakes(len(tasks)),
-                        walls=walls, warming=warming, meanwhile=open_book,
-                    )  # fmt: skip
-                # Closed whatever happens, so that an interruption ends the judges at once.
-                stack.callback(judging.close)
+            # Closed whatever happens, so that an interruption ends the judges at once.
+            with contextlib.closing(judges.judge_all(self.marker, tasks)) as judging:
                 for task, done in judging:
                     if isinstance(done, JudgeDied):
                         done = self.marker.failed(task, str(done), again=True)
                     verdict, files = done
-                    self.records.write(verdict, files, task.came_with, book)
+                    self.records.write(verdict, files, task.came_with)
                     verdicts[task.student] = verdict
                     say(verdict)
             if not self.records.staged:
-                self.penalise(list(verdicts.values()))
+                lateness.penalise(self.records, self.root, verdicts.values())
         return [verdicts[student] for student in chosen]
-
-    def judge_here(
-        self,
-        tasks: list[Task],
-        work: Callable[[Task, ForkServer, int], Any],
-        jobs: int,
-        before: Callable[[], None],
-        *,
-        walls: bool = True,
-        warming: ForkServer | None = None,
-        meanwhile: Callable[[], None] = lambda: None,
-    ) -> Generator[tuple[Task, Any], None, None]:
-        """Have work done on hand-ins on this machine, as :func:`.pool.judge_all` has it.
-
-        What is done ``before`` the judges are forked no two of them do.
-        """
-        if not tasks:
-            return
-        folder = sandbox_package.build(self.course / ".kits")
-        started = iter([warming or ForkServer(folder, judges=jobs, walls=walls)])
-
-        def start() -> ForkServer:
-            return doctor.behind_walls(
-                next(started, None) or ForkServer(folder, judges=jobs, walls=walls), [self.course]
-            )
-
-        before()
-        yield from judge_all(tasks, work, start, jobs, meanwhile)
-
-    def _know_mistakes(self, hand_ins: int) -> None:
-        for exercise in self.assignment.exercises if hand_ins > 1 else ():
-            bank_reports(exercise.id)
-
-    def request(self, task: Task, walls: bool) -> bytes:
-        """What a worker elsewhere has to know to judge a submission as it is judged here."""
-        return request(self.name, task, self.seed, self.engine, self.marker.limits, walls)
-
-    def penalise(self, verdicts: Iterable[Verdict]) -> None:
-        """Write what lateness costs, also for what was graded before: an extension came since.
-
-        The caller holds the course's lock.
-        """
-        plugin = lateness.plugin(self.course, self.root)
-        concerned = [v for v in verdicts if v.score is not None]
-        if plugin is None and all(v.penalty is None for v in concerned):
-            return
-        with self.records.open_gradebook() as book:
-            for verdict in concerned:
-                last = verdict.penalty
-                verdict.penalty = lateness.assign(book, self.name, verdict.student, plugin, last)
-                if verdict.penalty != last:
-                    self.records.remember(verdict)
 
     def choose(self, only: Iterable[str] | None) -> list[str]:
         """Everybody who has submitted, or those named."""
@@ -208,10 +123,9 @@ class Classroom:
             modules = parsing.modules(folder)
         except parsing.Unreadable as unreadable:
             reason = str(unreadable)
+        beside = parsing.beside(folder, self.name, modules)
         came_with = read_exchange_files(folder)
-        came_with = replace(
-            came_with, notes=(*came_with.notes, *parsing.beside(folder, self.name, modules))
-        )
+        came_with = replace(came_with, notes=(*came_with.notes, *beside))
         parts = [
             reason,
             self.seed,

@@ -4,12 +4,12 @@ What has changed elsewhere in the library marks nobody anew.
 """
 
 import ast
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_lib.checks.exercise import BANK
+from course_lib.checks.exercise import ANSWERS, BANK
 from course_lib.experiments.source import ROOT, Symbol, located, reached
+from course_lib.files import digest, placed
 from course_lib.grading import authoring
 
 # Where marking begins: what the commands call, and what is started as programs of their own.
@@ -21,11 +21,8 @@ _TEXTS = {".toml", ".txt", ".html", ".css"}
 
 def engine_hash(root: Path, name: str = "", *more: Path) -> str:
     """A hash of all that decides a grade of one assignment, or of any, and of more files."""
-    files = decides(root, name) | {p.relative_to(root).as_posix(): p for p in more}
-    digest = hashlib.sha256()
-    for place, path in sorted(files.items()):
-        digest.update(place.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+    files = decides(root, name) | placed(more, root)
+    return digest(dict(sorted(files.items())))
 
 
 def decides(root: Path, name: str = "") -> dict[str, Path]:
@@ -44,14 +41,14 @@ def decides(root: Path, name: str = "") -> dict[str, Path]:
     code = {path for module in modules if (path := located(module))}
     beside = {path for folder in {path.parent for path in code} for path in folder.iterdir()}
     texts = {path for path in beside if path.suffix in _TEXTS}
-    found = {path.relative_to(ROOT).as_posix(): path for path in code | texts}
-    return found | {path.relative_to(root).as_posix(): path for path in sources}
+    return placed(code | texts, ROOT) | placed(sources, root)
 
 
 def _used(cells: list[str]) -> Iterator[Symbol]:
     """What of the library the cells of an assignment check, hand out and import."""
     for cell in cells:
-        yield from ((f"{BANK}.{name}", "*") for name in authoring.CHECK.findall(cell))
+        for name in authoring.CHECK.findall(cell):
+            yield from ((f"{BANK}.{name}{part}", "*") for part in ("", ANSWERS))
         for given in authoring.GIVEN.findall(cell):
             module, _, function = given.rpartition(".")
             yield module, function

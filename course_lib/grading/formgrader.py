@@ -7,7 +7,6 @@ does before and after stays. Formgrader shows a rubric below each answer in writ
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +38,20 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
         # Here, because nbgrader reads its configuration for every command, and this loads torch.
         from course_lib.grading.classroom import Classroom
         from course_lib.grading.judging import judge_process
+        from course_lib.grading.judging.forkserver import JudgeDied, WorkerFailed
 
         facts = resources["nbgrader"]
         folder = Path(CourseDirectory(parent=self).root)
         room = Classroom(folder, judge_process.checkout(), facts["assignment"])
-        request = room.request(room.take_in(facts["student"]), walls=not self.unsafe)
-        kind, content = pickle.loads(judge_process.judge(request))
-        if kind != "done":
-            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {content}")
-        verdict, files = content
+        task = room.take_in(facts["student"])
+        request = judge_process.request(room.marker, task, walls=not self.unsafe)
+        try:
+            done = judge_process.answer(judge_process.judge(request))
+        except WorkerFailed as failed:
+            done = JudgeDied(str(failed))
+        if isinstance(done, JudgeDied):
+            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {done}")
+        verdict, files = done
         for note in verdict.notes:
             self.log.warning("%s: %s", facts["student"], note)
         if verdict.reason:

@@ -6,6 +6,7 @@ decision, and stays.
 """
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from traitlets import Float, TraitError
 
 from course_lib.errors import Refused
 from course_lib.grading.authoring import nbgrader_config
+from course_lib.grading.judging.results import Verdict
+from course_lib.grading.records.verdict_store import VerdictStore
 
 DAY, HOUR, MINUTE = 24 * 60 * 60, 60 * 60, 60
 
@@ -56,6 +59,23 @@ def plugin(course: Path, root: Path) -> Any:
     if type(penalties) is LateSubmissionPlugin and penalties.penalty_method == "none":
         return None
     return penalties
+
+
+def penalise(records: VerdictStore, root: Path, verdicts: Iterable[Verdict]) -> None:
+    """Write what lateness costs, also for what was graded before: an extension came since.
+
+    The caller holds the course's lock.
+    """
+    penalties = plugin(records.course, root)
+    concerned = [v for v in verdicts if v.score is not None]
+    if penalties is None and all(v.penalty is None for v in concerned):
+        return
+    book = records.gradebook()
+    for verdict in concerned:
+        last = verdict.penalty
+        verdict.penalty = assign(book, records.name, verdict.student, penalties, last)
+        if verdict.penalty != last:
+            records.remember(verdict)
 
 
 def seconds_late(submission: SubmittedAssignment) -> float:

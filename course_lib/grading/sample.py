@@ -81,18 +81,22 @@ def with_answers(
 
 
 def make(
-    course: Path, root: Path, name: str, wanted: Callable[[str], bool] = lambda student: True
+    course: Path,
+    assignment: authoring.Assignment,
+    wanted: Callable[[str], bool] = lambda student: True,
 ) -> list[str]:
     """Write the sample class into a course folder; the students' names.
 
     The folder is the sample's own: it is emptied when the assignment has other cells than before,
-    which a gradebook with submissions would refuse.
+    which a gradebook with submissions would refuse. What the grader keeps for itself there stays: a
+    warm parent may be at work on it.
     """
-    assignment = authoring.named(root, name)
+    name = assignment.name
     cells = "\n".join(c.id for c in assignment.release.cells) + "\n"
     stamp = course / ".sample-cells"
     if not stamp.exists() or stamp.read_text() != cells:
-        shutil.rmtree(course, ignore_errors=True)
+        for path in course.glob("[!.]*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         write_whole(stamp, cells)
     students = []
     for student, notebook in submissions(assignment):

@@ -2,7 +2,7 @@
 
 Of the library there is what these notebooks and their checks import, and of that no function that
 one of their exercises asks for (:mod:`course_lib.handout.library_apart`); the bank has no answers
-(:mod:`course_lib.handout.answers_apart`). What else lies in the folder stays there.
+(:mod:`course_lib.handout.recording`). What else lies in the folder stays there.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from course_lib.errors import Refused
 from course_lib.files import recover, replaced
 from course_lib.grading import MANIFEST, assistants, authoring
 from course_lib.grading.judging.sandbox_package import lay_out, parts
-from course_lib.handout import answers_apart, library_apart
+from course_lib.handout import library_apart, recording
 
 # What checks and the command need whole.
 ENGINE = ("__init__.py", "checks", "cli", "errors.py", "files.py", "py.typed")
@@ -39,6 +39,7 @@ OWN_NOTEBOOK = (
     "grading/judging/packages.py",
     "grading/judging/session.py",
     "handout/__init__.py",
+    "handout/proof.py",
     "handout/reset.py",
     "handout/selfcheck.py",
 )
@@ -152,7 +153,7 @@ def files(
     """Everything that students get, by its path in the folder."""
     library = Path(course_lib.__file__).parent
     found = parts(library, [*ENGINE, *OWN_NOTEBOOK])
-    bank = answers_apart.files(library, plan.exercises, root / KEPT, say)
+    bank = recording.files(library, plan.exercises, root / KEPT, say)
     needed = [data.decode() for name, data in bank.items() if name.endswith(".py")]
     rule = assistants.rule(authoring.nbgrader_config(root))
     texts = assistants.files(rule, "The exercises of the course")

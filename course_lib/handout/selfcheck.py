@@ -119,20 +119,26 @@ def read(path: Path) -> parsing.Submission:
         raise parsing.Unreadable(f"{path}: {error}") from None
 
 
-def released(name: str, root: Path | None, ids: Collection[str]) -> NotebookNode | None:
-    """The release of an assignment: made anew from its source, or as a handout holds it.
+def source_of(name: str, root: Path | None, ids: Collection[str]) -> Path | None:
+    """What an assignment is made from: its source, or its release where that is what there is.
 
     The marks of cells, ``ids``, tell a notebook that has been renamed.
     """
     topics = {i.partition("-")[0] for i in ids}
     handed = sorted((Path(course_lib.__file__).parent / "released").glob("*.ipynb"))
-    for source in [*(authoring.sources(root) if root else ()), *handed]:
+    releases = sorted(root.glob("exercises/*/*.ipynb")) if root else []
+    for source in [*(authoring.sources(root) if root else ()), *handed, *releases]:
         if source.stem == name or source.stem.partition("_")[2] in topics:
-            if source in handed:
-                return nbformat.read(source, as_version=4)
-            return authoring.load(source, root or source.parent).release
-    release = (root or Path()) / "exercises" / name / f"{name}.ipynb"
-    return nbformat.read(release, as_version=4) if root and release.is_file() else None
+            return source
+    return None
+
+
+def released(name: str, root: Path | None, ids: Collection[str]) -> NotebookNode | None:
+    """The release of an assignment: made anew from its source, or as a handout holds it."""
+    source = source_of(name, root, ids)
+    if source is None or source.suffix == ".ipynb":
+        return nbformat.read(source, as_version=4) if source else None
+    return authoring.load(source, root or source.parent).release
 
 
 def rehearse(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course_lib.errors import Refused
 from course_lib.files import replaced
-from course_lib.hub.settings import Place
+from course_lib.hub.settings import HubSettings
 
 # What of a checkout the grader needs; the answers stay there, once they are.
 _KEPT = ("solutions", "exercises")
@@ -38,7 +38,7 @@ def exists(name: str) -> bool:
     return True
 
 
-def ours(place: Place, name: str) -> bool:
+def ours(place: HubSettings, name: str) -> bool:
     """Whether an account was made here."""
     return exists(name) and Path(pwd.getpwnam(name).pw_dir) == place.home / name
 
@@ -50,7 +50,7 @@ def _system(*command: str, given: str | None = None) -> None:
         raise Refused(f"`{command[0]}` failed for {command[-1]}: {message}")
 
 
-def _account(place: Place, name: str, group: str = "") -> None:
+def _account(place: HubSettings, name: str, group: str = "") -> None:
     """Make an account with a home of its own, unless it is there."""
     if exists(name) and not ours(place, name):
         raise Refused(
@@ -76,7 +76,7 @@ def _ensure(folder: Path, mode: int) -> None:
         folder.chmod(mode)
 
 
-def folders(place: Place, root: Path) -> None:
+def folders(place: HubSettings, root: Path) -> None:
     """Make groups, grader, exchange and configuration, as far as they are missing.
 
     The grader gets a copy of what grading takes of the checkout.
@@ -103,7 +103,7 @@ def folders(place: Place, root: Path) -> None:
         _copy(place, root, missing)
 
 
-def _copy(place: Place, root: Path, names: Sequence[str]) -> None:
+def _copy(place: HubSettings, root: Path, names: Sequence[str]) -> None:
     """Copy parts of the checkout into the grader's, as the grader: root follows no link there."""
     as_grader(place, ["mkdir", "-p", "-m", "700", str(place.checkout)], cwd=Path("/"), check=True)
     if "course_lib" in names:
@@ -115,12 +115,12 @@ def _copy(place: Place, root: Path, names: Sequence[str]) -> None:
         raise Refused(f"{root}: could not be copied for {place.grader}")
 
 
-def renew(place: Place, root: Path) -> None:
+def renew(place: HubSettings, root: Path) -> None:
     """Give the grader the checkout's answers and releases in the place of its own."""
     _copy(place, root, _KEPT)
 
 
-def stale(place: Place, root: Path) -> list[str]:
+def stale(place: HubSettings, root: Path) -> list[str]:
     """The assignments whose text is another in the grader's copy than in the checkout."""
     names = []
     for source in sorted(root.glob("solutions/*/[0-9][0-9]_*.md")):
@@ -130,7 +130,7 @@ def stale(place: Place, root: Path) -> list[str]:
     return names
 
 
-def grader_environment(place: Place) -> dict[str, str]:
+def grader_environment(place: HubSettings) -> dict[str, str]:
     """The variables of the grader's account; none of the hub's secrets is among them."""
     elsewhere = {"COURSE_GRADEBOOK": place.gradebook} if place.gradebook else {}
     return elsewhere | {
@@ -146,7 +146,7 @@ def grader_environment(place: Place) -> dict[str, str]:
 
 
 def as_grader(
-    place: Place, command: Sequence[str], *, cwd: Path | None = None, **more: object
+    place: HubSettings, command: Sequence[str], *, cwd: Path | None = None, **more: object
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in the grader's account, in its copy of the course."""
     user = pwd.getpwnam(place.grader)
@@ -155,7 +155,7 @@ def as_grader(
     return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
-def demo(place: Place) -> dict[str, str]:
+def demo(place: HubSettings) -> dict[str, str]:
     """Make the demo's accounts; their new passwords by name, which are kept nowhere."""
     _account(place, place.demo_instructor, place.instructors)
     for student in place.demo_students:
@@ -168,7 +168,7 @@ def demo(place: Place) -> dict[str, str]:
     return passwords
 
 
-def remove(place: Place, names: Iterable[str]) -> list[str]:
+def remove(place: HubSettings, names: Iterable[str]) -> list[str]:
     """Remove accounts that were made here, with their homes; those that were removed."""
     gone = [name for name in names if ours(place, name)]
     for name in gone:

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from course_lib.hub import accounts
-from course_lib.hub.settings import Place
+from course_lib.hub.settings import HubSettings
 from course_lib.hub.software import reachable
 
 
-def machine(place: Place, root: Path) -> list[str]:
+def machine(place: HubSettings, root: Path) -> list[str]:
     """What this machine or the checkout lacks before anything can be made, and what to do."""
     if platform.system() != "Linux":
         return [f"a hub on one machine needs Linux, and this is {platform.system()}"]
     return [*_tools(place), *_course(place, root), *_notebooks(root), *_ports(place)]
 
 
-def _tools(place: Place) -> Iterator[str]:
+def _tools(place: HubSettings) -> Iterator[str]:
     if not accounts.is_root():
         yield (
             "every student's server runs in the student's own account, which takes root: run it"
@@ -50,7 +50,7 @@ def _tools(place: Place) -> Iterator[str]:
             )
 
 
-def _course(place: Place, root: Path) -> Iterator[str]:
+def _course(place: HubSettings, root: Path) -> Iterator[str]:
     """Whether hub and nbgrader mean the same course."""
     file = root / "nbgrader_config.py"
     here = re.search(r"course_id\s*=\s*[\"']([^\"']*)", file.read_text() if file.exists() else "")
@@ -74,7 +74,7 @@ def _notebooks(root: Path) -> Iterator[str]:
         )
 
 
-def _ports(place: Place) -> Iterator[str]:
+def _ports(place: HubSettings) -> Iterator[str]:
     """Which ports somebody else listens on."""
     ports = {"port": (place.address, place.port)}
     for name in ("hub_port", "proxy_port", "service_port"):
@@ -93,12 +93,12 @@ def _ports(place: Place) -> Iterator[str]:
                 )
 
 
-def made(place: Place) -> list[str]:
+def made(place: HubSettings) -> list[str]:
     """What is wrong with what has been made, or was there already, and what to do."""
     return [*_programs(place), *_members(place), *_exchange(place), *_databases(place)]
 
 
-def _programs(place: Place) -> Iterator[str]:
+def _programs(place: HubSettings) -> Iterator[str]:
     for path in (place.bin / "python", place.library / "course_lib", place.etc):
         if not reachable(path):
             yield (
@@ -112,7 +112,7 @@ def _programs(place: Place) -> Iterator[str]:
         yield f"the proxy is not at {place.proxy}"
 
 
-def _members(place: Place) -> Iterator[str]:
+def _members(place: HubSettings) -> Iterator[str]:
     instructors, students = accounts.members(place.instructors), accounts.members(place.students)
     for name in sorted(instructors & students):
         yield (
@@ -126,7 +126,7 @@ def _members(place: Place) -> Iterator[str]:
             yield f"{name} is in a group of the course, but there is no such account"
 
 
-def _databases(place: Place) -> Iterator[str]:
+def _databases(place: HubSettings) -> Iterator[str]:
     """Whether the accounts that write into a database reach it; root, or the grader."""
     code = "import sqlalchemy, sys; sqlalchemy.create_engine(sys.argv[1]).connect()"
     command = [str(place.bin / "python"), "-c", code]
@@ -143,12 +143,12 @@ def _databases(place: Place) -> Iterator[str]:
 
 
 def _as_root(
-    place: Place, command: Sequence[str], **more: object
+    place: HubSettings, command: Sequence[str], **more: object
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
-def _exchange(place: Place) -> Iterator[str]:
+def _exchange(place: HubSettings) -> Iterator[str]:
     """Whether every account may write into the exchange, and the grader into the course's part."""
     folder, course = place.exchange, place.exchange / place.course
     bits = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from course_lib.errors import Refused
-from course_lib.hub.settings import Place
+from course_lib.hub.settings import HubSettings
 
 # A loaded machine takes half a minute to start, and as long to stop every server in peace.
 START_SECONDS, STOP_SECONDS = 300, 90
@@ -26,7 +26,7 @@ class HubEnded(Refused, RuntimeError):
     """The hub ended by itself, or did not start; the message says what it said last."""
 
 
-def answers(place: Place) -> bool:
+def answers(place: HubSettings) -> bool:
     """Whether the hub is up, Formgrader included."""
     try:
         with urllib.request.urlopen(f"{place.url}/hub/health", timeout=5) as answer:
@@ -41,7 +41,7 @@ def _go_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def running(place: Place, root: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(place: HubSettings, root: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A hub that answers; it ends with the block, and everything that it has started with it.
 
     Nothing else should be started from this process meanwhile: it would be ended, too.
@@ -70,12 +70,12 @@ def running(place: Place, root: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield hub
 
 
-def log_of(place: Place) -> Path:
+def log_of(place: HubSettings) -> Path:
     """What the hub, its proxy and the servers it started have said since its start."""
     return place.hub / "hub.log"
 
 
-def _wait(place: Place, hub: subprocess.Popen[bytes]) -> None:
+def _wait(place: HubSettings, hub: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + START_SECONDS
     while not answers(place):
         if hub.poll() is not None or time.monotonic() > until:

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
 @dataclass(frozen=True)
-class Place:
+class HubSettings:
     """All that is said about a hub."""
 
     file: Path  # where that is written
@@ -97,7 +97,7 @@ class Place:
         return f"{self.etc / kind}:{self.etc / 'everybody'}"
 
 
-def read(file: Path) -> Place:
+def read(file: Path) -> HubSettings:
     """Read a file like ``deploy/local/hub.toml``; a refusal says what makes no sense."""
     try:
         facts = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -106,13 +106,13 @@ def read(file: Path) -> Place:
     except ValueError as error:
         raise Refused(f"{file}: {error}") from None
     values: dict[str, object] = {}
-    for field in fields(Place)[1:]:
+    for field in fields(HubSettings)[1:]:
         if field.name not in facts:
             raise Refused(f"{file.name}: `{field.name}` is not there")
         values[field.name] = _convert(facts.pop(field.name), str(field.type), field.name, file)
     if facts:
         raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(facts))}`")
-    place = Place(file, **values)  # type: ignore[arg-type]
+    place = HubSettings(file, **values)  # type: ignore[arg-type]
     _look(place)
     return place
 
@@ -135,7 +135,7 @@ def _convert(value: object, kind: str, name: str, file: Path) -> object:
     raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {kind_name}")
 
 
-def _look(place: Place) -> None:
+def _look(place: HubSettings) -> None:
     name = place.file.name
     for folder in (place.software, place.state):
         if not folder.is_absolute():

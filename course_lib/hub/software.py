@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from course_lib.errors import Refused
-from course_lib.files import digest, write_whole
-from course_lib.hub.settings import Place
+from course_lib.files import digest, placed, write_whole
+from course_lib.hub.settings import HubSettings
 
 PROXY = "configurable-http-proxy@4"
 # What of a checkout the installation is made from.
@@ -34,7 +34,7 @@ def reachable(path: Path) -> bool:
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
 
 
-def prepare(place: Place, root: Path, say: Callable[[str], None] = print) -> None:
+def prepare(place: HubSettings, root: Path, say: Callable[[str], None] = print) -> None:
     """Install what is missing or was made from other requirements; copy the library."""
     place.software.mkdir(parents=True, exist_ok=True)
     _copy_library(place, root)
@@ -42,12 +42,12 @@ def prepare(place: Place, root: Path, say: Callable[[str], None] = print) -> Non
     _proxy(place, say)
 
 
-def _copy_library(place: Place, root: Path) -> None:
+def _copy_library(place: HubSettings, root: Path) -> None:
     """Copy ``course_lib`` where it has changed."""
     files = [root / name for name in _PARTS]
     files += [p for p in sorted((root / "course_lib").rglob("*")) if "__pycache__" not in p.parts]
     files = [path for path in files if path.is_file()]
-    now = digest(files, root)
+    now = digest(placed(files, root))
     stamp = place.library / ".copied"
     if stamp.exists() and stamp.read_text() == now:
         return
@@ -61,7 +61,7 @@ def _copy_library(place: Place, root: Path) -> None:
     stamp.write_text(now)
 
 
-def _python(place: Place, root: Path, say: Callable[[str], None]) -> None:
+def _python(place: HubSettings, root: Path, say: Callable[[str], None]) -> None:
     """Make the environment; one that was made from the same requirements stays."""
     made_from = b"".join((root / name).read_bytes() for name in ("pyproject.toml", _PARTS[1]))
     made_from += _EXTRAS.encode()
@@ -97,7 +97,7 @@ def _choose_python() -> Path:
     )
 
 
-def _proxy(place: Place, say: Callable[[str], None]) -> None:
+def _proxy(place: HubSettings, say: Callable[[str], None]) -> None:
     """Install the proxy unless it is there."""
     if place.proxy.exists():
         return

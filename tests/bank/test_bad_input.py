@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial
 from course_lib.grading.authoring import answers

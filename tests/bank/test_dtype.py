@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 from course_lib.grading.authoring import answers
 
 MODELS = answers(Path(__file__).parents[2])

@@ -6,11 +6,19 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.bank.heads import (
-    head_contributions,
-    head_cost,
-    head_importance,
-    multi_head_attention,
-    positional_heads,
+    head_contributions_answers as head_contributions,
+)
+from course_lib.bank.heads import (
+    head_cost_answers as head_cost,
+)
+from course_lib.bank.heads import (
+    head_importance_answers as head_importance,
+)
+from course_lib.bank.heads import (
+    multi_head_attention_answers as multi_head_attention,
+)
+from course_lib.bank.heads import (
+    positional_heads_answers as positional_heads,
 )
 
 
@@ -78,3 +86,6 @@ def test_positional_heads_by_hand():
     half[0, 4:] = eye[0]
     assert positional_heads.reference(half[None], torch.tensor([6]))[0] is None
     assert positional_heads.reference(half[None], torch.tensor([4]))[0] == -1
+    padded = maps.clone()
+    padded[..., 4:] = 9  # what stands in columns after a sentence means nothing
+    assert positional_heads.reference(padded[None], torch.tensor([4]))[0] == -1

@@ -1,4 +1,4 @@
-"""No call of an answer may remember the masks, lengths or indices of an earlier one."""
+"""No call of an answer may remember an earlier one's masks, lengths, indices or results."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial
 from course_lib.grading.authoring import answers
@@ -33,21 +33,46 @@ def {function}(*args):
     return _right(*map(_first, args, _kept.setdefault(_shape(args), args)))
 """
 
+KEEPS_RESULTS = """
 
-def discrete(identifier):
-    """Whether whole numbers or truths come as tensors in the visible example."""
+_right, _kept = {function}, {{}}
+
+
+def {function}(*args, **kwargs):
+    given = [*args, *kwargs.values()]
+    key = str([(v.shape, v.dtype) if isinstance(v, Tensor) else type(v) for v in given])
+    if key not in _kept:
+        _kept[key] = _right(*args, **kwargs)
+    return _kept[key]
+"""
+
+
+def example(identifier):
+    """The tensors of the visible example."""
     exercise = find(identifier)
     trial = Trial(exercise, AnswerProxy.local({}), sample_seed("0", identifier, "example"))
-    example = exercise.example(trial)
-    return any(isinstance(a, Tensor) and not a.is_floating_point() for a in example)
+    return [a for a in exercise.example(trial) if isinstance(a, Tensor)]
 
 
 @pytest.mark.sample("lookup.attend_padded", "lookup.predict_words")
 @pytest.mark.parametrize("identifier", list(MODELS))
 def test_a_mask_of_an_earlier_call_is_not_the_mask_of_this_one(identifier):
-    if not discrete(identifier):
+    if all(tensor.is_floating_point() for tensor in example(identifier)):
         pytest.skip("no masks, lengths or indices")
+    assert loses(identifier, KEEPS)
+
+
+@pytest.mark.sample("start.pair_scores")
+@pytest.mark.parametrize("identifier", list(MODELS))
+def test_the_result_of_an_earlier_call_is_not_that_of_this_one(identifier):
+    if not any(tensor.is_floating_point() for tensor in example(identifier)):
+        pytest.skip("its arguments are no numbers that are drawn")
+    assert loses(identifier, KEEPS_RESULTS)
+
+
+def loses(identifier, keeps):
+    """Whether the model answer has fewer points for what it keeps."""
     exercise, model = find(identifier), MODELS[identifier]
-    source = KEEPS.format(function=exercise.function)
+    source = keeps.format(function=exercise.function)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")
-    assert report.score < report.max_points
+    return report.score < report.max_points

@@ -7,9 +7,9 @@ from course_lib.bank.lookup import predict_words
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
 from course_lib.checks.trial import Trial, attempt
-from course_lib.handout.answers_apart import reference_source
+from course_lib.handout.recording import reference_source
 
-EXERCISE = predict_words.exercise
+EXERCISE = find("lookup.predict_words")
 # Weights from the scores and from where padding is.
 BROKEN = {
     "equal": "(0 * scores).masked_fill(padding, -torch.inf).softmax(-1)",

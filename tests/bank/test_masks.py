@@ -6,9 +6,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.bank.masks import attend_batch, convert_mask, decoder_mask, leak_gap, window_mask
+from course_lib.bank.masks import attend_batch_answers as attend_batch
+from course_lib.bank.masks import convert_mask_answers as convert_mask
+from course_lib.bank.masks import decoder_mask_answers as decoder_mask
+from course_lib.bank.masks import leak_gap_answers as leak_gap
+from course_lib.bank.masks import pack_documents_answers as pack_documents
+from course_lib.bank.masks import window_mask_answers as window_mask
+from course_lib.bank.masks.convert_mask import CONVENTIONS
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 
 
 @pytest.mark.parametrize("fill", [-20.0, -100.0])
@@ -43,9 +49,9 @@ def test_a_decoder_mask_by_its_definition(side):
 
 def test_every_pair_of_conventions_comes_back_unchanged():
     keep = torch.tensor([[True] * 4, [True, False, False, False], [False] * 4])
-    for source in convert_mask.CONVENTIONS:
+    for source in CONVENTIONS:
         mask = convert_mask.reference(keep, "keep", source, 4)
-        for target in convert_mask.CONVENTIONS:
+        for target in CONVENTIONS:
             there = convert_mask.reference(mask, source, target, 4)
             back = convert_mask.reference(there, target, source, 4)
             assert torch.equal(back, mask) and back.dtype == mask.dtype
@@ -72,3 +78,15 @@ def masked_softmax(scores, mask=None):
     rows = grade_source(find("masks.masked_softmax"), source, "1").rows
     failed = {row.name: row.why for row in rows if row.failed}
     assert "empty row" in failed["gradients"] and "broadcasting" not in failed
+
+
+def test_packed_documents_by_their_definition():
+    lengths, T = [[2, 0, 3], [1, 2, 0], [0, 0, 0]], 6
+    mask, positions = pack_documents.reference(torch.tensor(lengths), T)
+    for b, row in enumerate(lengths):
+        place = [(d, i) for d, n in enumerate(row) for i in range(n)]
+        place += [(None, 0)] * (T - len(place))
+        wanted = [
+            [p[0] is not None and p[0] == q[0] and q[1] <= p[1] for q in place] for p in place
+        ]
+        assert mask[b, 0].tolist() == wanted and positions[b].tolist() == [i for _, i in place]

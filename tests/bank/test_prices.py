@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from course_lib.checks.exercise import find
-from course_lib.checks.report import ALONE, grade_source
+from course_lib.checks.grading import grade_source
+from course_lib.checks.report import ALONE
 from course_lib.grading.authoring import answers
+from course_tests.checks.recognised import recognised
 
 MODELS = answers(Path(__file__).parents[2])
 SEEDS = [f"{n:032x}" for n in range(20)]
@@ -47,6 +49,14 @@ SLIPS = {
     "ends at padding": ("seq2seq.greedy_write", "done | (word == eos)",
                         "done | (word == eos) | (word == pad)", 1.0),
     "NaN for nothing": ("block.cross_attention", None, None, 0.5),
+    "another epsilon": ("block.encoder_block", 'state[f"{name}.bias"])',
+                        'state[f"{name}.bias"], 1e-6)', 1.0),
+    "frames alone": ("space.multimodal_ids", "start = int(columns[-1].max()) + 1",
+                     "start = start + (part if isinstance(part, int) else part[0])", 2.0),
+    "threshold 0 for none": ("lookup.alignment_error", "if threshold is None", "if not threshold",
+                             0.5),
+    "windows the other way": ("swin.corner_block", "(shift if block % 2 else 0)",
+                              "(window - shift if block % 2 and shift else 0)", 1.0),
 }  # fmt: skip
 OVERWRITTEN = """
 def cross_attention(x, memory, w_q, w_k, w_v, w_out, lengths=None):
@@ -80,6 +90,26 @@ def test_a_slip_costs_the_same_under_every_seed(slip):
     assert len({report.score for report in reports}) == 1
 
 
+# Of the right form, and nothing of what is asked for: none of it computes with all it is given.
+NONSENSE = {
+    "block.residual_stack": "(x, *_, **__):\n    return F.layer_norm(x, x.shape[-1:])",
+    "cheaper.mix_keys": "(q, *_, **__):\n    return F.layer_norm(q, q.shape[-1:])",
+    "cheaper.random_features": "(q, k, v, *_):\n    return v.mean(-2, keepdim=True)"
+    ".expand(*q.shape[:-1], v.shape[-1])",
+    "cheaper.window_attention": "(q, *_):\n    return F.layer_norm(q, q.shape[-1:])",
+    "swin.window_attention": "(q, *_):\n    return F.layer_norm(q, q.shape[-1:])",
+    "transformer.shared_keys": "(q, *_):\n    return F.layer_norm(q, q.shape[-1:])",
+}
+
+
+@pytest.mark.parametrize("identifier", NONSENSE)
+def test_what_computes_something_else_altogether_earns_nothing(identifier):
+    exercise = find(identifier)
+    source = f"def {exercise.function}{NONSENSE[identifier]}\n"
+    report = grade_source(exercise, f"{MODELS[identifier].before}\n\n{source}", "07")
+    assert [row.name for row in report.rows if row.passed] == []
+
+
 BY_ITS_RANK = """
 def sparse_attention(q, k, v, measure, factor=5, causal=False):
     T = len(q)
@@ -104,7 +134,7 @@ def judge_queries(q, k, samples):
 @pytest.mark.slow
 def test_a_name_does_not_depend_on_the_seed():
     exercise = find("informer.sparse_attention")
-    reports = [grade_source(exercise, BY_ITS_RANK, seed, named=True) for seed in SEEDS]
+    reports = [recognised(exercise, BY_ITS_RANK, seed) for seed in SEEDS]
     assert {r.named for r in reports} == {"ranked_as_a_whole"}
 
 

@@ -6,13 +6,25 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from course_lib.bank.seq2seq import (
-    card_size,
-    gate_reach,
-    read_both_ways,
-    recurrent_step,
-    shift_targets,
-    state_jacobians,
-    two_effects,
+    card_size_answers as card_size,
+)
+from course_lib.bank.seq2seq import (
+    gate_reach_answers as gate_reach,
+)
+from course_lib.bank.seq2seq import (
+    read_both_ways_answers as read_both_ways,
+)
+from course_lib.bank.seq2seq import (
+    recurrent_step_answers as recurrent_step,
+)
+from course_lib.bank.seq2seq import (
+    shift_targets_answers as shift_targets,
+)
+from course_lib.bank.seq2seq import (
+    state_jacobians_answers as state_jacobians,
+)
+from course_lib.bank.seq2seq import (
+    two_effects_answers as two_effects,
 )
 
 
@@ -50,6 +62,8 @@ def test_the_reach_is_the_last_step_with_enough_left():
     for b, steps in zip(bias, reach.tolist(), strict=True):
         gate = b.double().sigmoid()
         assert gate**steps >= share > gate ** (steps + 1)
+    # Three times a half is just an eighth.
+    assert gate_reach.reference(torch.zeros(1), 1, 0.125)[1].tolist() == [3]
 
 
 def test_reading_both_ways_is_torchs_packed_network():

@@ -10,15 +10,18 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_lib.bank.transformer import decoder_step, shared_keys, texts_that_fit
+from course_lib.bank.transformer import decoder_step
+from course_lib.bank.transformer import latent_attention_answers as latent_attention
+from course_lib.bank.transformer import shared_keys_answers as shared_keys
+from course_lib.bank.transformer import texts_that_fit_answers as texts_that_fit
 from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import namespace
+from course_lib.checks.exercise import find, namespace
+from course_lib.checks.grading import grade
 from course_lib.checks.protocol import weight
-from course_lib.checks.report import grade
 from course_lib.grading.judging.channel import MAX_REPLIES
 
 ROOT = Path(__file__).resolve().parents[2]
-EXERCISE = decoder_step.exercise
+EXERCISE = find("transformer.decoder_step")
 RIGHT = EXERCISE.alternatives[0].source
 
 
@@ -64,6 +67,19 @@ def test_shared_keys_are_those_of_pytorch(H, G, T, S):
     past = torch.ones(T, S, dtype=torch.bool).tril(S - T)
     want = F.scaled_dot_product_attention(q, k, v, attn_mask=past, enable_gqa=True)
     torch.testing.assert_close(shared_keys.reference(q, k, v), want)
+
+
+@pytest.mark.parametrize(("T", "S"), [(1, 5), (3, 5), (4, 4)])
+def test_latents_attend_as_the_keys_that_pytorch_is_given(T, S):
+    source = torch.Generator().manual_seed(0)
+    shapes = (2, 3, T, 4), (2, 3, T, 2), (2, S, 6), (2, S, 2), (3, 4, 6), (3, 5, 6)
+    given = [torch.randn(shape, generator=source) for shape in shapes]
+    q, turned_q, latents, turned_k, U_k, U_v = given
+    k = torch.cat([latents[:, None] @ U_k.mT, turned_k[:, None].expand(-1, 3, -1, -1)], dim=-1)
+    q, v = torch.cat([q, turned_q], dim=-1), latents[:, None] @ U_v.mT
+    past = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    want = F.scaled_dot_product_attention(q, k, v, attn_mask=past)
+    torch.testing.assert_close(latent_attention.reference(*given), want)
 
 
 def test_a_token_takes_the_bytes_that_the_chapter_counts():

@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import hashlib
 import os
-import pickle
 import shutil
 import socket
 import subprocess
@@ -36,6 +35,7 @@ from course_lib.grading import authoring
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge_process
 from course_lib.grading.judging.cluster import Cluster
+from course_lib.grading.judging.forkserver import JudgeDied
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.judging.sandbox import die_with_parent
 from course_lib.grading.records import gradebook
@@ -242,15 +242,15 @@ def _warm(address: str, count: int, room: Classroom) -> None:
 
     with distributed.Client(address, timeout=120) as client:
         client.wait_for_workers(count, timeout=300)
-        request = room.request(room.take_in(room.students()[0]), walls=True)
+        task = room.take_in(room.students()[0])
+        request = judge_process.request(room.marker, task, walls=True)
         warm = [
             client.submit(judge_process.judge, request, workers=[worker], pure=False)
             for worker in client.nthreads()
         ]
         for future in warm:
-            kind, content = pickle.loads(future.result())
-            if kind != "done":
-                raise Refused(f"a worker cannot judge: {content}")
+            if isinstance(done := judge_process.answer(future.result()), JudgeDied):
+                raise done
 
 
 def _graded(room: Classroom, cluster: Cluster, workers: int) -> Load:
@@ -259,7 +259,7 @@ def _graded(room: Classroom, cluster: Cluster, workers: int) -> Load:
     def mark(verdict: Verdict) -> None:
         marks.append((time.perf_counter(), cluster.idle, time.process_time()))
 
-    room.grade(say=mark, cluster=cluster)
+    room.grade(cluster, say=mark)
     elapsed, idle, cpu = (then - now for now, then in zip(marks[0], marks[-1], strict=True))
     many = len(marks) - 1
     each = (marks[-1][0] - cluster.began) / len(marks)

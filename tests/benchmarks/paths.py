@@ -51,7 +51,7 @@ def _attention_paths() -> Iterator[Comparison]:
 def _transports() -> Iterator[Comparison]:
     """What it costs to grade an answer outside the grader's process."""
     from course_lib.checks.exercise import find
-    from course_lib.checks.report import grade_source
+    from course_lib.checks.grading import grade_source
     from course_tests.checks.worker_grader import worker_grader
 
     exercise = find("attention.scaled_dot_product")

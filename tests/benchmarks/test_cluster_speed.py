@@ -23,7 +23,7 @@ def test_a_class_was_measured_with_one_two_and_four_workers():
 
 
 def test_the_page_takes_its_numbers_from_the_record():
-    page = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+    page = (ROOT / "book" / "instructors_reference.md").read_text(encoding="utf-8")
     assert "```{cluster-speed}\n```" in page
     for record in RECORDS:
         assert f"{Measured.of(record).most_workers} workers" not in page, "typed by hand"

@@ -22,7 +22,7 @@ import pytest
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise, find, identifiers
-from course_lib.checks.report import grade_source, quiet
+from course_lib.checks.grading import grade_source, quiet
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial
 from course_tests.checks.mutation_report import Endless, at_most

@@ -202,6 +202,15 @@ def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
         assert any(text in tests[way] for text in said), f"no test leaves {name}"
 
 
+def test_the_three_pages_lead_to_each_other_and_stay_short() -> None:
+    names = ["instructors", "instructors_term", "instructors_reference"]
+    pages = {n: (ROOT / "book" / f"{n}.md").read_text(encoding="utf-8") for n in names}
+    for name, text in pages.items():
+        links = set(re.findall(r"\((instructors\w*)\.md\)", text))
+        assert links == set(names) - {name}, name
+    assert sum(len(text.split()) for text in pages.values()) <= 4400
+
+
 def test_a_picture_is_made_small_and_one_that_stays_large_is_refused(tmp_path: Path) -> None:
     for folder in ("book/pictures", "_build/hub"):
         (tmp_path / folder).mkdir(parents=True)

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from course_lib.book.notebooks import BRANCH, NotebookError, Site, notebook, write_notebooks
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,8 +48,8 @@ $$ (eq-one)
 outcome: a.b
 stem: How many $x$?
 options:
-  - {text: "1", right: true, why: "See [next](next.md)."}
-  - {text: "2", misconception: two, why: No.}
+  - {text: "1", misconception: one, why: No.}
+  - {text: "2", right: true, why: "See [next](next.md)."}
   - {text: "3", misconception: three, why: No.}
 ```
 
@@ -118,8 +118,8 @@ def test_everything_becomes_plain(small: Path) -> None:
         "$$\nx \\tag{1}\n$$",
         "> **More**\n>\n> From `course_lib/own.py`:\n>\n> ```python\n> def double(x):\n"
         ">     return 2 * x\n> ```",
-        "**How many $x$?**\n\n- 1\n- 2\n- 3\n\n<details>",
-        f"- **Right:** 1\\\n  See [next]({site}/ch/next.html).",
+        "**How many $x$?**\n\n- 2\n- 1\n- 3\n\n<details>",
+        f"- **Right:** 2\\\n  See [next]({site}/ch/next.html).",
         "> [The notebook](https://github.com/a/course/blob/main/exercises/03_attention/",
         '<img alt="The query of the word love meets the keys',
         f"*As [claim X1]({site}/claims.html#claim-x1) says; "

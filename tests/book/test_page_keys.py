@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.book.page_keys import _FENCE, files, page_keys
+from course_lib.book.page_keys import _FENCE, files, page_keys, plain
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +26,8 @@ def test_names_are_followed_to_where_they_are_defined() -> None:
     [
         ('from course_lib.checks import check\ncheck("masks.causal_mask")',
          "course_lib/bank/masks/causal_mask.py", "course_lib/bank/masks/convert_mask.py"),
+        ('from course_lib.checks import check\ncheck("masks.causal_mask")',
+         "course_lib/bank/masks/causal_mask_answers.py", "course_lib/bank/masks/__init__.py"),
         ('from course_lib.figures import figure\nfigure("mask-builder")',
          "course_lib/figures/mask_builder.js", "course_lib/figures/kv_cache_stepper.js"),
         ('from course_lib.experiments import get\nget("cost")',
@@ -72,4 +74,17 @@ def test_no_page_sees_the_grader_and_each_sees_something() -> None:
             part.split("\n", 1)[1].split("\n```")[0] for part in text.split("```{code-cell}")[1:]
         ]
         found = seen(*cells)
-        assert found and not any(name.startswith("course_lib/grading/") for name in found), page
+        assert found or "course_lib" not in "".join(cells), page
+        assert not any(name.startswith("course_lib/grading/") for name in found), page
+
+
+@pytest.mark.parametrize(("folder", "seen"), [("bank", True), ("masks", False)])
+def test_docstrings_are_seen_where_checks_show_them(tmp_path, folder, seen) -> None:
+    """A property says in its docstring what it asks for."""
+    path = tmp_path / folder / "rows.py"
+    path.parent.mkdir()
+    found = set()
+    for says in ("a row sums to 0", "a row sums to 1"):
+        path.write_text(f'def rows(t):\n    """{says}"""\n    return t\n')
+        found.add(plain(path))
+    assert (len(found) == 2) is seen

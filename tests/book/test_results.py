@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from course_lib.book.results import larger_sizes, ran
-from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, Record, Size, load_record
+from course_lib.book.results import ran
+from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, Record, load_record
 
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
 ARMS = list(EXPERIMENT.arms)[:2]
@@ -39,17 +39,3 @@ def test_beside_a_result_stands_what_a_run_was_and_cost() -> None:
     )
     seen = replace(RECORDS[2], config={"epochs": 1, "n_train": 5000, "batch_size": 50})
     assert "2,000 weights, 5,000 examples, 1 epochs, 1 run" in ran([seen])
-
-
-def test_a_chapter_says_which_larger_sizes_have_run() -> None:
-    arms = {name: EXPERIMENT.arms[name] for name in ARMS}
-    plan = Size({"epochs": 1}, (0, 1), 90, "a core")
-    what = replace(EXPERIMENT, arms=arms, sizes={"cpu": plan, "day": plan})
-    told = f"`{what.name}` at size *{{}}*, {{}}."
-    assert larger_sizes(what, RECORDS) == told.format("day", "not run: 0 of 4")
-    days = [replace(each, size="day") for each in RECORDS]
-    some = f"3 of 4: 2 seeds of {ARMS[0]}; 1 seed of {ARMS[1]}"
-    assert larger_sizes(what, days) == told.format("day", some)
-    small = replace(what, sizes={"cpu": plan, "full": plan})
-    none = [told.format("day", "none planned"), told.format("full", "not run: 0 of 4")]
-    assert larger_sizes(small, RECORDS) == " ".join(none)

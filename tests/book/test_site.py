@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from course_lib.book import report
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
+from course_lib.book.questions import QUESTION, options_shown
 from course_lib.claims import load_claims
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +120,20 @@ def test_inputs_have_labels(pages: dict[str, Page]) -> None:
         for tag, attributes in page.elements:
             if tag == "input" and attributes.get("type") == "radio":
                 assert attributes["id"] in labels, f"{name}: {attributes}"
+
+
+def test_options_stand_in_the_order_that_is_dealt(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        before: Counter[int] = Counter()
+        asked = QUESTION.findall((ROOT / f"{name}.md").read_text(encoding="utf-8"))
+        wanted = [
+            (question, str(number))
+            for question, text in asked
+            for number, _ in options_shown(yaml.safe_load(text), name, before)
+        ]
+        radios = [a for tag, a in page.elements if tag == "input" and a.get("type") == "radio"]
+        found = [(a["name"], a["value"]) for a in radios if a["id"].startswith("question-")]
+        assert found == wanted, name
 
 
 def test_every_claim_is_on_its_page(pages: dict[str, Page]) -> None:

@@ -147,18 +147,18 @@ def test_due_dates_reach_the_gradebook_and_extensions_stay(tmp_path, capsys, mon
     assert main([*asked, "--course", str(tmp_path)]) == 0
     with open_gradebook(tmp_path) as book:
         assert len(book.assignments) == 19, "the rehearsal has no due date"
-        assert book.find_assignment("01_seq2seq").duedate == datetime(2026, 10, 18, 21, 59)
+        assert book.find_assignment("06_block").duedate == datetime(2026, 11, 15, 22, 59)
         book.add_student("ada")
-        book.add_submission("01_seq2seq", "ada")
-        book.grant_extension("01_seq2seq", "ada", days=2)
+        book.add_submission("06_block", "ada")
+        book.grant_extension("06_block", "ada", days=2)
     assert main([*asked, "--course", str(tmp_path), "--weeks", "20"]) == 0
     with open_gradebook(tmp_path) as book:
-        submission = book.find_submission("01_seq2seq", "ada")
-        assert submission.duedate == datetime(2026, 10, 27, 22, 59)
+        submission = book.find_submission("06_block", "ada")
+        assert submission.duedate == datetime(2026, 11, 24, 22, 59)
 
 
 def test_the_instructors_page_shows_one():
-    page = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+    page = (ROOT / "book" / "instructors_term.md").read_text(encoding="utf-8")
     assert "```{syllabus} 2026-10-12 15\n" in page
     weeks = syllabus.plan(syllabus.chapters(ROOT), 15, START)
     assert all(len(row) == len(syllabus.HEADINGS) for row in syllabus.rows(weeks))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from course_lib.book.printing import order
+from course_lib.book.pdf import order
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def test_a_question_is_answered_by_keyboard(chromium: Any, address: str) -> None
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert answer.inner_text() == "Choose an option first."
-    form.locator("input").first.focus()
+    form.locator('[data-right="false"] input').first.focus()
     page.keyboard.press("Space")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

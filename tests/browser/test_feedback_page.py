@@ -4,9 +4,9 @@ import nbformat
 import pytest
 
 from course_lib.checks.exercise import find
-from course_lib.checks.report import grade_source
 from course_lib.grading.judging import feedback
 from course_lib.grading.judging.judge import Judged, Mark
+from course_tests.checks.recognised import recognised
 
 pytestmark = pytest.mark.browser
 HOSTILE = (
@@ -17,7 +17,7 @@ HOSTILE = (
 @pytest.fixture
 def page(tmp_path, chromium, serve):
     exercise = find("attention.scaled_dot_product")
-    report = grade_source(exercise, exercise.mistakes[0].source, "1", named=True)
+    report = recognised(exercise, exercise.mistakes[0].source, "1")
     cell = nbformat.v4.new_code_cell(HOSTILE)
     cell.metadata["nbgrader"] = {"grade_id": f"{exercise.grade_id}-solution"}
     notebook = nbformat.v4.new_notebook(cells=[cell])

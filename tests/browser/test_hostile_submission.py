@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import feedback, sandbox_package
+from course_lib.grading.judging import feedback
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge import judge_notebook
@@ -45,8 +45,7 @@ def hostile(tmp_path_factory):
     # A cell after which nothing is certain comes last.
     notebook.cells.append(new_code_cell(snippets.FORGED_OUTPUTS))
     submission = parsing.parse(nbformat.writes(notebook).encode())
-    folder = sandbox_package.build(tmp_path_factory.mktemp("kits"))
-    with ForkServer(folder) as forkserver:
+    with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver:
         return judge_notebook(submission, assignment.release, "1", forkserver, Limits(call=10))
 
 

@@ -143,7 +143,7 @@ def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
     assert len({b - a for a, b in pairwise(kept)}) == 1  # a word, a row
     page.get_by_role("button", name="To the end").click()
     written = check(page)["inputs"]["written"]
-    assert [*written, "(end)"] == [word for word, _ in translate(source, 20)["likely"]]
+    assert [*written, "<eos>"] == [word for word, _ in translate(source, 20)["likely"]]
     assert press.get_attribute("aria-disabled") == "true"
     page.get_by_label("causal mask").uncheck()
     assert check(page)["outputs"]["kept"] == kept[0] - (kept[1] - kept[0])  # the memory alone

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from course_lib.book.printing import order, pdf
+from course_lib.book.pdf import order, pdf
 from course_lib.plots import canvas
 from course_tests.browser.page_survey import (
     DRAWN_AGAIN,

@@ -10,13 +10,15 @@ from typing import Any
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise, find, given_source, identifiers, namespace
+from course_lib.checks.grading import grade_source
 from course_lib.checks.naming import AND
-from course_lib.checks.report import Report, bank_reports, grade_source, recognise
+from course_lib.checks.recognition import bank_reports, recognise
+from course_lib.checks.report import Report
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import UNREAD, Trial, shapes
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Model
-from course_lib.handout.answers_apart import reference_source, stubs
+from course_lib.handout.recording import reference_source, stubs
 from course_tests.checks.mutation_report import Survey, survey
 
 Grader = Callable[[Exercise, str, str], Report]
@@ -105,7 +107,7 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader | None, tally: Tal
         # A mistake is asked two questions: whether it is rejected, and whether it is named. In this
         # process the first seed shows that grading it again gives the same; after that its report
         # is the one that the bank compares with.
-        banked = () if grader or seed == seeds[0] else bank_reports(exercise.id, seed)
+        banked = () if grader or seed == seeds[0] else bank_reports(exercise, seed)
         same = next((report for mistake, report in banked if mistake.source == source), None)
         return same or (grader or grade_source)(exercise, source, seed)
 
@@ -144,7 +146,7 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader | None, tally: Tal
         )
 
         def name(report: Report, seed: str, wanted: str = answer.name) -> str | None:
-            first = next(r for m, r in bank_reports(exercise.id) if m.name == wanted)
+            first = next(r for m, r in bank_reports(exercise) if m.name == wanted)
             pairs = zip(report.rows, first.rows, strict=False)
             judged = [(row, before) for row, before in pairs if not (row.open or before.open)]
             turned = [row.name for row, before in judged if row.passed != before.passed]
@@ -153,7 +155,7 @@ def _row(exercise: Exercise, seeds: list[str], grader: Grader | None, tally: Tal
             if found := [mistake.name for mistake in recognise(exercise, report, seed)]:
                 tally.misnamed += found != [wanted]
                 return None if found == [wanted] else f"named {AND.join(found)}"
-            twins = [m.name for m, r in bank_reports(exercise.id, seed) if r.fingerprint_of(report)]
+            twins = [m.name for m, r in bank_reports(exercise, seed) if r.fingerprint_of(report)]
             return f"not named, fingerprint of {twins}"
 
         tally.named += over_seeds(what, answer.source, name)

@@ -22,9 +22,11 @@ from types import FrameType
 
 import course_lib
 from course_lib.checks.exercise import Exercise
+from course_lib.checks.grading import grade_source
 from course_lib.checks.mutants import mutants
 from course_lib.checks.naming import AND, merged
-from course_lib.checks.report import Report, grade_source, recognise
+from course_lib.checks.recognition import recognise
+from course_lib.checks.report import Report
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Model
 

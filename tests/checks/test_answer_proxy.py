@@ -5,7 +5,6 @@ import torch
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.protocol import Fixture, Handle, Opaque
-from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
 
@@ -56,7 +55,7 @@ def module():
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
     with (
-        ForkServer(sandbox_package.build(tmp_path_factory.mktemp("kit"))) as forkserver,
+        ForkServer(tmp_path_factory.mktemp("kit")) as forkserver,
         Worker(forkserver) as worker,
     ):
         assert worker.run(SOURCE) == []

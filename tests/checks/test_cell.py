@@ -10,8 +10,7 @@ from datetime import date
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_lib.checks import cell, check, report, seeds
-from course_lib.checks.answer_proxy import AnswerProxy
+from course_lib.checks import cell, check, grading, recognition, seeds
 from course_lib.checks.exercise import find, namespace
 from course_lib.errors import Refused
 
@@ -40,11 +39,12 @@ def test_a_mistake_is_named_with_its_hint(capsys):
 
 def test_what_takes_long_says_how_far_it_is(capsys, monkeypatch):
     """In a notebook only; elsewhere what is printed is the table."""
-    monkeypatch.setattr(report, "BEFORE_IT_SHOWS", 0)
+    for module in (grading, recognition):
+        monkeypatch.setattr(module, "BEFORE_IT_SHOWS", 0)
     mistaken = names(find(EXERCISE).mistakes[0].source)
     check(EXERCISE, mistaken)
     assert "tried" not in capsys.readouterr().out
-    report.grade(find(EXERCISE), AnswerProxy.local(mistaken), "5eed", progress=True)
+    cell.examine(EXERCISE, mistaken, progress=True)
     said = capsys.readouterr().out
     assert "properties tried:" in said and "known mistakes compared:" in said
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from course_lib.checks import report
+from course_lib.checks import grading
 from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.report import grade_source
+from course_lib.checks.grading import grade_source
 from course_tests.checks import matrix as matrix_module
 from course_tests.checks.matrix import kept, matrix
 from course_tests.checks.worker_grader import worker_grader
@@ -97,7 +97,7 @@ def test_a_property_that_breaks_off_is_a_fault(spoiled):
 
 
 def test_an_answer_that_computes_nothing_would_be_seen_to_earn_points(monkeypatch):
-    monkeypatch.setattr(report, "idle", lambda calls, reference: "")
+    monkeypatch.setattr(grading, "idle", lambda calls, reference: "")
     tally = matrix(1, ["masks.masked_softmax"])
     assert [f for f in tally.faults if "stub first argument" in f], tally.faults
 

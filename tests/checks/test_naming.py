@@ -3,9 +3,12 @@
 import pytest
 
 from course_lib.checks.exercise import find
+from course_lib.checks.grading import grade_source
 from course_lib.checks.naming import AND, explained, merged
-from course_lib.checks.report import composed, grade_source, read_table
+from course_lib.checks.recognition import composed
+from course_lib.checks.report import read_table
 from course_tests.checks.mutation_report import false_name
+from course_tests.checks.recognised import recognised
 
 SEEDS = [f"{n:032x}" for n in (0, 7, 14)]
 # As students write them, by the exercise and the two mistakes.
@@ -51,7 +54,7 @@ def test_changes_of_two_answers_stand_together_unless_they_meet():
 @pytest.mark.parametrize("slips", NATURAL, ids=" ".join)
 def test_two_slips_in_anybodys_code_have_both_names(slips):
     identifier, *names = slips
-    reports = [grade_source(find(identifier), NATURAL[slips], s, named=True) for s in SEEDS]
+    reports = [recognised(find(identifier), NATURAL[slips], s) for s in SEEDS]
     assert {report.named for report in reports} == {AND.join(names)}
     assert len({report.score for report in reports}) == 1
     told = " ".join(reports[0].table().split())
@@ -61,15 +64,15 @@ def test_two_slips_in_anybodys_code_have_both_names(slips):
 
 def test_all_pairs_that_stand_together_have_both_names():
     identifier = "seq2seq.recurrent_step"
-    pairs = composed(identifier)
+    pairs = composed(find(identifier))
     assert len(pairs) > 9
-    called = {name: grade_source(find(identifier), source, SEEDS[1], named=True).named
+    called = {name: recognised(find(identifier), source, SEEDS[1]).named
               for name, source in pairs.items()}  # fmt: skip
     assert called == {name: name for name in pairs}
 
 
 def test_a_pair_is_not_called_what_it_is_not():
     exercise = find("space.distinct_codes")
-    for source in composed(exercise.id).values():
+    for source in composed(exercise).values():
         report = grade_source(exercise, source, "0" * 31 + "a")
         assert false_name(exercise, source, report, 9.0) == ""

@@ -18,13 +18,13 @@ from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.cell import MIME, publish
 from course_lib.checks.exercise import Exercise, find, identifiers
 from course_lib.checks.fixtures import normal
+from course_lib.checks.grading import UNTRIED, grade, grade_source
 from course_lib.checks.probe import OutOfTime, Starved, TooMuchMemory, Unanswered, bounded
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.report import UNTRIED, grade, grade_source
 from course_lib.checks.trial import Trial, Wrong
-from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.forkserver import ForkServer
+from course_tests.checks.recognised import recognised
 
 T, D = 10_000, 16
 GOOD = "import torch\ndef all_pairs(x):\n    return x @ (x.T @ x)"
@@ -83,8 +83,9 @@ exercise = Exercise(
 )
 
 
-@exercise.prop("never holds a score for every pair", points=1, hint="Which product comes first?")
+@exercise.prop(1, "Which product comes first?")
 def cheap(trial):
+    """never holds a score for every pair"""
     seed = trial.integer(0, 2**31)
     x, places = normal([T, D], seed), trial.slices((T, 4))
     trial.size_probe(
@@ -100,7 +101,7 @@ def cheap(trial):
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
     with (
-        ForkServer(sandbox_package.build(tmp_path_factory.mktemp("kits"))) as forkserver,
+        ForkServer(tmp_path_factory.mktemp("kits")) as forkserver,
         Worker(forkserver) as worker,
     ):
         yield worker
@@ -125,7 +126,7 @@ def test_the_cap_decides(name, transport, worker):
         pytest.skip("root may lift its own limits; a worker's root is none")
     source, why = ANSWERS[name]
     proxy = transport(source, worker)
-    (row,) = grade(exercise, proxy, "5eed", name_mistake=False).rows
+    (row,) = grade(exercise, proxy, "5eed", examples=False).rows
     if why == LATE and row.open == IDLE:
         why = IDLE  # a busy machine has not given it the time that it would have used up
     assert row.failed == (why not in ("", LATE, IDLE)) and why in (row.open or row.why)
@@ -212,7 +213,7 @@ def test_what_did_not_get_its_time_is_not_judged_where_seconds_are_given():
 def test_what_is_slow_gets_no_name_of_what_is_large():
     """The banked mistake fails for its memory; a slow answer of the same values is open."""
     exercise = find("relative.distance_scores")
-    slow = grade_source(exercise, SLOWLY, "5eed", named=True)
+    slow = recognised(exercise, SLOWLY, "5eed")
     assert not slow.mistakes and slow.full and slow.score == slow.max_points
     waiting = [row for row in slow.rows if row.open]
     assert waiting
@@ -287,7 +288,7 @@ def test_no_name_without_a_failure(identifier, monkeypatch):
     without_caps(monkeypatch)
     exercise = find(identifier)
     for answer in exercise.alternatives:
-        report = grade_source(exercise, answer.source, "a home of its own", named=True)
+        report = recognised(exercise, answer.source, "a home of its own")
         assert not report.mistakes
 
 

@@ -6,11 +6,16 @@ import pytest
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import ALONE, grade, grade_source
+from course_lib.checks.grading import grade, grade_source
+from course_lib.checks.recognition import recognise
+from course_lib.checks.report import ALONE
 
 
 def graded(exercise, source, seed, **options):
-    return grade(exercise, AnswerProxy.local(namespace(exercise, source)), seed, **options)
+    report = grade(exercise, AnswerProxy.local(namespace(exercise, source)), seed, **options)
+    if not report.full:
+        report.mistakes = recognise(exercise, report, seed)
+    return report
 
 
 @pytest.mark.parametrize(
@@ -106,8 +111,9 @@ def test_a_size_probe_that_is_wrong_alone_fails_and_one_beside_wrong_values_does
         "    out = own(video, causal)\n    return out * (1 + {wrong})\n"
     )
     in_large = graded(exercise, only.format(wrong="(video.numel() > 10_000)"), "1")
-    everywhere = graded(exercise, only.format(wrong="1"), "1")
-    verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in (in_large, everywhere)]
+    in_all_sizes = graded(exercise, only.format(wrong="causal"), "1")
+    both = (in_large, in_all_sizes)
+    verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in both]
     assert verdict == [False, True]
     assert in_large.score == in_large.max_points - 1
 
@@ -119,6 +125,14 @@ def test_to_harm_nothing_is_nothing_where_nothing_else_holds():
     rows = grade_source(exercise, nonsense, "1").rows
     assert not any(row.passed for row in rows)
     assert [row.why for row in rows if row.name == "no side effect"] == [ALONE]
+
+
+def test_to_cost_little_is_nothing_where_nothing_else_holds():
+    """A norm of the first argument has the right form, and a small bill."""
+    exercise = find("cheaper.window_attention")
+    nonsense = f"def {exercise.function}(q, *_, **__):\n    return F.layer_norm(q, q.shape[-1:])\n"
+    report = grade_source(exercise, nonsense, "1")
+    assert not report.score and ALONE in [row.why for row in report.rows]
 
 
 def test_a_given_function_handed_in_as_it_came_earns_nothing_for_harming_nothing():

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course_lib.checks.exercise import PRELUDE, Exercise, given_source
-from course_lib.checks.report import Report, grade, grade_source
-from course_lib.grading.judging import sandbox_package
+from course_lib.checks.grading import grade, grade_source
+from course_lib.checks.report import Report
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.handout.answers_apart import reference_source
+from course_lib.handout.recording import reference_source
 from course_tests.checks.matrix import Grader
 
 # Seconds of processor time: one worker takes a thousand times as many answers as a submission has.
@@ -24,8 +24,7 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
     graded in this process.
     """
     limits = Limits(cpu=LONG)
-    package = sandbox_package.build(folder)
-    with ForkServer(package) as forkserver, Worker(forkserver, limits) as worker:
+    with ForkServer(folder) as forkserver, Worker(forkserver, limits) as worker:
 
         def grader(exercise: Exercise, source: str, seed: str) -> Report:
             if source == reference_source(exercise):
@@ -35,6 +34,6 @@ def worker_grader(folder: Path) -> Iterator[Grader]:
             failed = [o for o in outputs if o["output_type"] == "error"]
             if failed:
                 raise RuntimeError(f"{exercise.id}: banked source fails: {failed[0]['evalue']}")
-            return grade(exercise, worker.proxy(), seed, name_mistake=False)
+            return grade(exercise, worker.proxy(), seed, examples=False)
 
         yield grader

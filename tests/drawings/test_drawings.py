@@ -7,6 +7,7 @@ import base64
 import re
 import runpy
 import sys
+from collections import Counter
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -23,6 +24,12 @@ BOTH = pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 EACH = pytest.mark.parametrize("shown", drawings().values(), ids=list(drawings()))
 TOPICS = sorted((ROOT / "course_lib" / "drawings").glob("*.py"))
 ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "shapes", "sketch", "style"}
+# What has glosses or longer names on a page alone.
+SHORTER = set(
+    """clocks-of-positions end-to-end one-change-a-step patching picture-in-a-sentence
+    processes-of-a-grade read-and-change roofline same-shape steps-for-values
+    teacher-and-student way-of-an-exercise who-sees-whom""".split()
+)
 USED = {
     name: page
     for page in sorted((ROOT / "book").rglob("*.md"))
@@ -34,6 +41,15 @@ USED = {
 @BOTH
 def test_nothing_collides(shown: Drawing, narrow: bool) -> None:
     assert list(faults(shown.sketch(narrow))) == []
+
+
+@pytest.mark.parametrize("name", sorted({*drawings()} - SHORTER))
+def test_a_phone_says_all_that_a_page_says(name: str) -> None:
+    page, phone = (
+        Counter(" ".join(drawings()[name].sketch(narrow).words()).split())
+        for narrow in (False, True)
+    )
+    assert page - phone == Counter()
 
 
 @EACH

@@ -27,7 +27,6 @@ def everything(s: Sketch) -> None:
     s.step(220, 160, 24, 80, "norm")
     for at, sign in enumerate("+×·σ"):
         s.sign(250 + 22 * at, 160, sign)
-    s.word(60, 205, "love", "a verb")
     s.pixels(280, 60, [[(0, 0, 0), (1, 0.5, 0)]], 10)
     s.curve([(280, 100), (300, 110), (310, 100)], "position", closed=True, dashed=True)
     s.arrow((140, 230), (200, 230), (200, 260), dashed=True, hop=250, label="next")

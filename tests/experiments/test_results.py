@@ -6,7 +6,7 @@ from statistics import stdev
 
 import pytest
 
-from course_lib.book.reported import BENCHMARKS
+from course_lib.book.document_rows import BENCHMARKS
 from course_lib.experiments import EXPERIMENTS, Record, conclusions, load_records, run
 from course_lib.experiments.image_models import RATES
 from course_lib.experiments.seq2seq_bottleneck import CPU, make_data

@@ -19,10 +19,10 @@ from course_lib.checks import seeds
 from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake import parsing
-from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge import judge_notebook
+from course_lib.grading.judging.pool import Pool
 from course_lib.grading.records import gradebook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,13 +64,13 @@ def assignment():
 
 
 @pytest.fixture(scope="session")
-def kit_folder(tmp_path_factory):
-    return sandbox_package.build(tmp_path_factory.mktemp("kits"))
+def kits(tmp_path_factory):
+    return tmp_path_factory.mktemp("kits")
 
 
 @pytest.fixture(scope="session")
-def forkserver(kit_folder):
-    with ForkServer(kit_folder) as forkserver:
+def forkserver(kits):
+    with ForkServer(kits) as forkserver:
         yield forkserver
 
 
@@ -89,9 +89,9 @@ class Lasting:
 
 @pytest.fixture(scope="session")
 def lasting(forkserver):
-    """What :meth:`Classroom.grade` takes as ``warming``: a test needs no fork server of its own."""
+    """Judges for :meth:`Classroom.grade`: a test needs no fork server of its own."""
     forkserver.ready()
-    return Lasting(forkserver)
+    return Pool(lambda: Lasting(forkserver))
 
 
 @pytest.fixture(scope="session")
@@ -185,7 +185,7 @@ def essay(tmp_path, checkout, lasting, blank_gradebook):
 
         def grade(self, **options):
             room = Classroom(tmp_path, checkout, ESSAY, Limits(cell=20), **options)
-            return room.grade(warming=lasting)[0]
+            return room.grade(lasting)[0]
 
         def row(self, change=None):
             with gradebook.open_gradebook(tmp_path) as book:
@@ -310,7 +310,7 @@ def crowd(tmp_path_factory, root, assignment, blank_gradebook, lasting):
     shutil.copy(blank_gradebook, course)
     alone = tmp_path_factory.mktemp("alone") / "course"
     shutil.copytree(course, alone)
-    Classroom(alone, root, NAME, seed=SEED).grade(warming=lasting)
+    Classroom(alone, root, NAME, seed=SEED).grade(lasting)
     return Crowd(course, names, canonical_dump(alone))
 
 

@@ -8,7 +8,7 @@ from traitlets.config import Config
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import assistants, authoring
-from course_lib.handout import answers_apart
+from course_lib.handout import recording
 
 NAME = "03_attention"
 
@@ -38,15 +38,15 @@ def test_the_rule_changes_words_and_no_cell_that_is_graded(ruled, root):
         # Ids, checksums, points and sources of everything else.
         assert others == made["tutor"].release.cells[1:]
         assert head.id == made["tutor"].release.cells[0].id
-        assert assistants.GUIDES[rule] in assignment.beside["AGENTS.md"]
+        assert assistants.GUIDES[rule] in assignment.files()["AGENTS.md"]
     assert len({a.release.cells[0].source for a in made.values()}) == 3
     default = ruled("")
-    assert default.release == made["tutor"].release and default.beside == made["tutor"].beside
+    assert default.release == made["tutor"].release and default.files() == made["tutor"].files()
 
 
 def test_only_a_tutor_is_told_hints_and_all_of_them(ruled):
     texts = {
-        rule: ruled(f'c.LanguageModels.rule = "{rule}"\n').beside["AGENTS.md"]
+        rule: ruled(f'c.LanguageModels.rule = "{rule}"\n').files()["AGENTS.md"]
         for rule in assistants.SENTENCES
     }
     for exercise in ruled("").exercises:
@@ -75,11 +75,11 @@ def test_a_handout_tells_it_in_its_root_and_beside_each_notebook(
     root, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(root)
-    monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
+    monkeypatch.setattr(recording, "recorded_once", lambda *asked: {})
     folder = tmp_path / "course"
     assert main(["handout", str(folder), "03", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written"]
-    inner = authoring.load(root / f"solutions/{NAME}/{NAME}.md", root).beside
+    inner = authoring.load(root / f"solutions/{NAME}/{NAME}.md", root).files()
     outer = assistants.files("tutor", "The exercises of the course")
     for file in outer:
         assert (folder / file).read_text("utf-8") == outer[file]

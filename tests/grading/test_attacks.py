@@ -10,7 +10,7 @@ import pytest
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import grade
+from course_lib.checks.grading import grade
 from course_lib.cli import main
 from course_lib.grading.judging.results import Verdict
 from course_tests.grading.attacks import class_of_attacks as attacks
@@ -92,7 +92,7 @@ def test_a_route_leads_to_points_where_nothing_is_refused(identifier, name, code
     exercise = find(identifier)
     monkeypatch.setattr(exercise, "forbidden", ())
     names = namespace(exercise, routes.code(identifier, code))
-    report = grade(exercise, AnswerProxy.local(names), "1", name_mistake=False)
+    report = grade(exercise, AnswerProxy.local(names), "1", examples=False)
     assert report.score > exercise.points / 2
 
 

@@ -8,8 +8,8 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_lib.checks.absent import RULE
 from course_lib.checks.exercise import find
+from course_lib.checks.import_stubs import RULE
 from course_lib.grading import assistants, authoring, card
 from course_lib.grading.records import gradebook
 
@@ -21,7 +21,7 @@ def test_committed_releases_are_in_step(root, name):
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
     committed = (root / f"exercises/{name}/{name}.ipynb").read_text(encoding="utf-8")
     assert authoring.text(assignment.release) == committed, "run `make exercises`"
-    for file, text in assignment.beside.items():
+    for file, text in assignment.files().items():
         assert (root / "exercises" / name / file).read_text(encoding="utf-8") == text
     # Fewer where most points are for a report.
     assert len(assignment.exercises) >= 3
@@ -81,12 +81,12 @@ def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name
     notebook.write_text(authoring.text(assignment.solution), encoding="utf-8")
     told = ("AGENTS.md", "CLAUDE.md")
     for file in (*told, "answers.md", "ANSWERS.md", "COMMENTS.md", "notes.md", "README.md"):
-        text = assignment.beside.get(file, "def answer")
+        text = assignment.files().get(file, "def answer")
         (course / "solutions" / name / file).write_text(text, encoding="utf-8")
     assert api.generate_assignment(name)["success"]
     released = course / "exercises" / name
     assert sorted(p.name for p in released.iterdir()) == sorted([f"{name}.ipynb", *told])
-    assert all((released / file).read_text("utf-8") == assignment.beside[file] for file in told)
+    assert all((released / file).read_text("utf-8") == assignment.files()[file] for file in told)
     theirs = nbformat.read(released / f"{name}.ipynb", as_version=4)
     ours = nbformat.read(root / "exercises" / name / f"{name}.ipynb", as_version=4)
     assert [(c.source, c.metadata) for c in theirs.cells] == [

@@ -18,6 +18,7 @@ from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.feedback import written_beside
+from course_lib.grading.judging.pool import of_course
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.records import gradebook, summary
 from course_lib.grading.review import analysis
@@ -29,9 +30,9 @@ NAME = "03_attention"
 def course(tmp_path_factory, root):
     """The sample class, graded once."""
     course = tmp_path_factory.mktemp("course")
-    sample.make(course, root, NAME)
+    sample.make(course, authoring.named(root, NAME))
     room = Classroom(course, root, NAME, Limits(cell=30, call=10))
-    return course, room, room.grade()
+    return course, room, room.grade(of_course(course))
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def empty(tmp_path, root, blank_gradebook, lasting):
 
     def room():
         made = Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
-        made.grade = partial(made.grade, warming=lasting)
+        made.grade = partial(made.grade, lasting)
         return made
 
     return tmp_path, put, room
@@ -98,7 +99,7 @@ def test_the_analysis_finds_in_the_notebooks_what_was_decided(course, root):
 def test_a_second_run_does_nothing(course):
     folder, room, verdicts = course
     before = {p: p.stat().st_mtime_ns for p in folder.rglob("*.ipynb")}
-    again = room.grade()
+    again = room.grade(of_course(folder))
     assert not any(v.fresh for v in again)
     assert [(v.student, v.score) for v in again] == [(v.student, v.score) for v in verdicts]
     assert before == {p: p.stat().st_mtime_ns for p in folder.rglob("*.ipynb")}
@@ -206,11 +207,11 @@ def test_damaged_seeds_are_named(empty, content):
 
 
 @pytest.mark.parametrize("cut", [None, 5000])
-def test_a_damaged_gradebook_is_named(empty, cut):
+def test_a_damaged_gradebook_is_named(empty, assignment, cut):
     course, put, room = empty
     book = course / "gradebook.db"
     book.write_bytes(book.read_bytes()[:cut] if cut else b"no database" * 1000)
-    put("a", b"{}")
+    put("a", nbformat.writes(assignment.release).encode())
     with pytest.raises(ValueError, match=r"gradebook\.db.* is damaged or no gradebook"):
         room().grade()
 
@@ -244,8 +245,11 @@ def test_changed_cells_are_refused_and_nothing_is_lost(empty, assignment):
     room().grade()
     release = nbformat.from_dict(assignment.release)
     release.cells = [c for c in release.cells if not c.metadata.get("nbgrader", {}).get("grade")]
-    with pytest.raises(ValueError, match="give the changed one a new name"):
-        gradebook.prepare(course, NAME, release)
+    with (
+        pytest.raises(ValueError, match="give the changed one a new name"),
+        gradebook.prepared(course, NAME, release),
+    ):
+        pass
     assert sum(filter(None, gradebook.scores(course, NAME)["a"].values())) == assignment.automatic
 
 

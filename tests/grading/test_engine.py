@@ -2,6 +2,7 @@
 
 import pytest
 
+from course_lib.checks.exercise import find, identifiers
 from course_lib.grading.engine import decides, engine_hash
 
 NAME = "03_attention"
@@ -18,14 +19,22 @@ def of_any(root):
 
 
 def test_what_marks_and_what_an_exercise_reaches_decides(of_one, of_any):
-    marking = {"checks/compare.py", "checks/everyday.txt", "grading/judging/worker.py",
+    marking = {"checks/compare.py", "checks/operator_list.txt", "grading/judging/worker.py",
                "grading/judging/allowlist.toml", "grading/feedback.html"}  # fmt: skip
-    asked = {"bank/attention/score_moments.py", "scaling.py", "plots.py"}
+    asked = {"bank/attention/score_moments.py", "scaling.py", "plots.py",
+             "bank/attention/score_moments_answers.py"}  # fmt: skip
     assert {*marking, *asked, f"solutions/{NAME}/{NAME}.md"} <= of_one <= of_any
 
 
+def test_what_answers_are_compared_with_decides(of_any):
+    references = {find(identifier).reference.__module__ for identifier in identifiers()}
+    places = {module.removeprefix("course_lib.").replace(".", "/") for module in references}
+    assert {f"{place}.py" for place in places} <= of_any and "masks/softmax" in places
+
+
 def test_what_another_assignment_reaches_decides_there_only(of_one, of_any):
-    others = {"bank/masks/causal_mask.py", "training/loop.py", "solutions/05_masks/05_masks.md"}
+    others = {"bank/masks/causal_mask_answers.py", "training/loop.py",
+              "solutions/05_masks/05_masks.md"}  # fmt: skip
     assert others <= of_any - of_one
 
 

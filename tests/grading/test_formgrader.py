@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from course_lib.grading import sample
+from course_lib.grading import authoring, sample
 from course_lib.grading.judging import judge_process
 from course_lib.grading.records import gradebook
 from course_lib.grading.review import analysis
@@ -24,12 +24,13 @@ WANTED = ("ada-full", "dan-mistaken", "gus-crash")
 def graded(tmp_path_factory, root, assignment, blank_gradebook):
     """A course whose submissions were graded by ``nbgrader autograde``, and what it said."""
     course = tmp_path_factory.mktemp("course")
-    sample.make(course, root, NAME, lambda s: s in WANTED)
+    sample.make(course, authoring.named(root, NAME), lambda s: s in WANTED)
     empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"
     empty.parent.mkdir(parents=True)
     empty.write_text("")
     shutil.copy(blank_gradebook, course)
-    gradebook.prepare(course, NAME, assignment.release)
+    with gradebook.prepared(course, NAME, assignment.release):
+        pass
     config = (root / "nbgrader_config.py").read_text()
     use = "\nfrom course_lib.grading import formgrader\nformgrader.use(c)\n"
     (course / "nbgrader_config.py").write_text(config + use)

@@ -16,14 +16,15 @@ import pytest
 
 import course_lib
 from course_lib.checks import seeds
-from course_lib.checks.exercise import BANK, find, identifiers
+from course_lib.checks.exercise import ANSWERS, BANK, find
+from course_lib.checks.recognition import composed
 from course_lib.checks.recorded import SEEDS, Records
-from course_lib.checks.report import composed, grade_source
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST, authoring
 from course_lib.grading.judging.sandbox_package import lay_out
-from course_lib.handout import answers_apart, handout
+from course_lib.handout import handout, recording
+from course_tests.checks.recognised import recognised
 
 LIBRARY = Path(course_lib.__file__).parent
 NAMES = tuple(source.stem for source in authoring.sources(LIBRARY.parent))
@@ -34,14 +35,18 @@ GRADE = """
 import json, sys
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import grade, quiet
+from course_lib.checks.grading import grade, quiet
+from course_lib.checks.recognition import recognise
 
 found = []
 for identifier, source in json.load(open(sys.argv[1])):
     exercise = find(identifier)
     with quiet():
         proxy = AnswerProxy.local(namespace(exercise, source))
-        report = grade(exercise, proxy, f"a seed of {len(found)}")
+        seed = f"a seed of {len(found)}"
+        report = grade(exercise, proxy, seed)
+        if not report.full:
+            report.mistakes = recognise(exercise, report, seed)
     found.append([report.score, report.named,
                   [row.name for row in report.rows if row.open], report.table()])
 json.dump(found, open(sys.argv[1], "w"))
@@ -93,7 +98,7 @@ def everything(root):
         return dict.fromkeys(stand_ins, Records().write())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers_apart, "recorded_once", nothing)
+        patch.setattr(recording, "recorded_once", nothing)
         plan = handout.plan(root, root / "_build/no-handout")
         return plan, handout.files(root, plan)
 
@@ -144,14 +149,18 @@ def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
         measured.append(identifier)
         return Records()
 
-    monkeypatch.setattr(answers_apart, "record", record)
+    monkeypatch.setattr(recording, "record", record)
     asked = {"masks.leak_gap": ["reference"], "masks.causal_mask": ["causal_mask"]}
     for wanted in (list(asked), []):
-        assert answers_apart.recorded_once(asked, tmp_path).keys() == asked.keys()
+        assert recording.recorded_once(asked, tmp_path).keys() == asked.keys()
         assert measured == wanted
         measured.clear()
-    answers_apart.recorded_once({**asked, "masks.leak_gap": ["other", "reference"]}, tmp_path)
+    recording.recorded_once({**asked, "masks.leak_gap": ["other", "reference"]}, tmp_path)
     assert measured == ["masks.leak_gap"] and len(list(tmp_path.iterdir())) == 2
+    # The name, the hint and the docstring of a mistake are recorded as well.
+    monkeypatch.setattr(find("masks.causal_mask"), "mistakes", [])
+    recording.recorded_once(asked, tmp_path)
+    assert measured[1:] == ["masks.leak_gap", "masks.causal_mask"]
 
 
 @pytest.fixture(scope="module")
@@ -188,9 +197,9 @@ def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
         answers += [(identifier, mistake.source) for mistake in exercise.mistakes]
         wanted += [(None, mistake.name) for mistake in exercise.mistakes]
         # Two mistakes at once are called what the checkout calls them, under other seeds.
-        pairs = composed(identifier).values()
+        pairs = composed(find(identifier)).values()
         answers += [(identifier, source) for source in pairs]
-        called = (grade_source(exercise, source, "5", named=True).named for source in pairs)
+        called = (recognised(exercise, source, "5").named for source in pairs)
         wanted += [(None, name) for name in called]
     found = graded(given.folder, answers, tmp_path)
     wrong = [
@@ -210,22 +219,20 @@ def test_no_answer_is_in_it(given, root, tmp_path):
         for path in given.folder.rglob("*")
         if path.suffix in (".py", ".ipynb", ".toml", ".md", ".json")
     }
+    assert not [path for path in text if path.stem.endswith(ANSWERS)]
+    notebooks = "".join(content for path, content in text.items() if path.suffix == ".ipynb")
     models = authoring.answers(root)
     tried = []
     for identifier in given.exercises:
         module = given.folder / f"course_lib/bank/{identifier.replace('.', '/')}.py"
-        tree = ast.parse(text[module])
         exercise = find(identifier)
-        names = {a.name for a in exercise.alternatives}
-        for node in tree.body:
+        banked = {a.name for a in (*exercise.alternatives, *exercise.mistakes)} | {"reference"}
+        for node in ast.parse(text[module]).body:
             if not isinstance(node, ast.FunctionDef):
                 continue
-            assert node.name not in names
-            if any("exercise.mistake" in ast.unparse(d) for d in node.decorator_list):
-                assert len(node.body) == 1 and ast.get_docstring(node)
-            elif node.name == "reference":
-                assert ast.unparse(node.body[0]) == "raise NotImplementedError"
-            elif not node.decorator_list:
+            # Some mistakes are what the notebook hands out, to be put right.
+            assert node.name not in banked or f"def {node.name}(" in notebooks
+            if not node.decorator_list:
                 # Helpers of checks, and wrong functions that the task itself hands out.
                 imports = f"from {BANK}.{identifier} import *\nfrom {BANK}.{identifier} import"
                 alias = f"{imports} {node.name} as {exercise.function}"
@@ -284,6 +291,58 @@ def test_notebooks_run_there(request, root, name, tmp_path):
             assert report["score"] == (report["max_points"] if answered else 0), report["table"]
 
 
+# Runs where there is nothing but a wheel: the cells of a notebook, and which library they found.
+CELLS = """
+import json, sys, nbformat, course_lib
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.cache_size = 0
+points = []
+for cell in nbformat.read(sys.argv[1], as_version=4).cells:
+    if cell.cell_type == "code":
+        ran = shell.run_cell(cell.source)
+        ran.raise_error()
+        points += [ran.result] if "check(" in cell.source else []
+json.dump([course_lib.__file__, points], open(sys.argv[2], "w"))
+"""
+
+
+@pytest.mark.sample("05_masks")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, tmp_path):
+    given = request.getfixturevalue("handed" if name in SAMPLE else "whole")
+    options = ["-q", "--no-deps", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip"]
+    source, site = tmp_path / "source", tmp_path / "site"
+    shutil.copytree(given.folder, source)
+    made = [*pip, "wheel", *options, "--no-build-isolation", "-w", tmp_path, source]
+    subprocess.run(made, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 3 * 2**20
+    subprocess.run([*pip, "install", *options, "--target", site, wheel], check=True)
+    shutil.rmtree(source)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    notebook = nbformat.read(given.folder / f"exercises/{name}/{name}.ipynb", as_version=4)
+    solve(notebook, root, name)
+    (alone / "n.ipynb").write_text(authoring.text(notebook), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    ran = subprocess.run(
+        [sys.executable, "-c", CELLS, "n.ipynb", "out.json"],
+        cwd=alone, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr
+    library, points = json.loads((alone / "out.json").read_text())
+    assert library.startswith(str(site))
+    assert points == [float(find(e).points) for e in checked(notebook)]
+
+
+def checked(notebook):
+    """The exercises whose checks a notebook runs."""
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return [name for source in cells for name in authoring.CHECK.findall(source)]
+
+
 def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
     """Grading, the book, and a further handout; the command itself is there."""
     asked = in_the_handout(handed.folder, "-m", "course_lib.cli", "--help", timeout=300)
@@ -309,31 +368,12 @@ def test_a_seed_of_ones_own_has_samples_of_its_own(handed, tmp_path):
     assert 1 < len(set(tables)) <= len(SEEDS)
 
 
-@pytest.mark.parametrize("identifier", identifiers())
-def test_a_module_without_answers_is_whole(identifier):
-    """Every name that it uses is defined in it."""
-    source = (LIBRARY / f"bank/{identifier.replace('.', '/')}.py").read_text(encoding="utf-8")
-    text = answers_apart.without_answers(source)
-    tree = ast.parse(text)
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    given = {n for node in tree.body for n in answers_apart._gives(node)}
-    inner = {
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    inner |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
-    inner |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ExceptHandler))}
-    builtin = set(dir(__builtins__)) | set(__builtins__ if isinstance(__builtins__, dict) else ())
-    assert names - given - inner - builtin - {"__file__"} == set()
-    assert text.count("@exercise.prop") == source.count("@exercise.prop")
-    assert text.count("@exercise.mistake") == source.count("@exercise.mistake")
-
-
 class TestTheFolder:
     """What happens to a folder; the bank's records are left out, they take the time."""
 
     @pytest.fixture(autouse=True)
     def quick(self, monkeypatch):
-        monkeypatch.setattr(answers_apart, "recorded_once", lambda *asked: {})
+        monkeypatch.setattr(recording, "recorded_once", lambda *asked: {})
 
     def run(self, capsys, *arguments):
         code = main(["handout", *map(str, arguments)])

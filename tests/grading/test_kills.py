@@ -41,7 +41,7 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
         hand_in(student, notebook)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(seeds.ENVIRONMENT, SEED)
-        Classroom(course, root, NAME, LIMITS).grade(names[:6], warming=lasting)
+        Classroom(course, root, NAME, LIMITS).grade(lasting, names[:6])
     first = assignment.exercises[0].grade_id
     with gradebook.open_gradebook(course) as book:
         for student in names[:6]:
@@ -183,7 +183,7 @@ def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment
     from course_lib.grading.judging import judge
 
     shutil.copy(blank_gradebook, tmp_path)
-    sample.make(tmp_path, root, NAME, lambda s: s == "ada-full")
+    sample.make(tmp_path, authoring.named(root, NAME), lambda s: s == "ada-full")
     shutil.copy(blank_gradebook, tmp_path)
     begin, mark = judge.Session._begin, tmp_path / "killed"
 
@@ -195,7 +195,7 @@ def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment
         return worker
 
     monkeypatch.setattr(judge.Session, "_begin", killed_once)
-    (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
+    (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(lasting)
     assert mark.exists() and verdict.score == assignment.automatic and not verdict.look
 
 
@@ -204,11 +204,11 @@ def test_what_the_grader_itself_could_not_do_is_tried_by_the_next_run(
 ):
     from course_lib.grading.judging import marking
 
-    sample.make(tmp_path, root, NAME, lambda s: s == "ada-full")
+    sample.make(tmp_path, authoring.named(root, NAME), lambda s: s == "ada-full")
     shutil.copy(blank_gradebook, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(marking, "judge_notebook", lambda *a, **k: 1 / 0)
-        (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
+        (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(lasting)
     assert "The grader itself failed: ZeroDivisionError" in verdict.reason
-    (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(warming=lasting)
+    (verdict,) = Classroom(tmp_path, root, NAME, LIMITS).grade(lasting)
     assert verdict.fresh and verdict.score == assignment.automatic

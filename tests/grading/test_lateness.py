@@ -108,7 +108,7 @@ def test_what_a_person_decides_stays_through_grading_again(late, decided, checko
     late.grade()
     assert late.penalty == decided
     again = Regrade(late.course, checkout, NAME, new_seed=True)
-    verdicts = again.staged.grade(warming=lasting)
+    verdicts = again.staged.grade(lasting)
     assert late.penalty == decided, "nothing is published yet"
     assert again.publish(verdicts) == [] and late.penalty == decided
     with gradebook.open_gradebook(late.course) as book:
@@ -137,7 +137,7 @@ def test_a_run_that_ended_between_gradebook_and_memory_is_no_persons_word(late):
 def test_regrading_penalises_by_the_new_score(late, checkout, lasting):
     late.configure(ZERO)
     again = Regrade(late.course, checkout, NAME, new_seed=True)
-    verdicts = again.staged.grade(warming=lasting)
+    verdicts = again.staged.grade(lasting)
     assert late.penalty is None
     again.publish(verdicts)
     assert late.penalty == 2.0

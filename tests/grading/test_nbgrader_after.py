@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading import sample
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 
@@ -27,7 +27,7 @@ WANTED = ("ada-full", "dan-mistaken", "gus-crash")
 def course(tmp_path_factory, root, lasting, blank_gradebook):
     """Three students of the sample, two as the exchange collects them, and an empty file."""
     course = tmp_path_factory.mktemp("course")
-    sample.make(course, root, NAME, lambda s: s in WANTED)
+    sample.make(course, authoring.named(root, NAME), lambda s: s in WANTED)
     shutil.copy(blank_gradebook, course)
     shutil.copy(root / "nbgrader_config.py", course)
     for student in WANTED[:2]:
@@ -37,7 +37,7 @@ def course(tmp_path_factory, root, lasting, blank_gradebook):
     empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"
     empty.parent.mkdir(parents=True)
     empty.write_text("")
-    return course, Classroom(course, root, NAME, Limits(cell=30, call=10)).grade(warming=lasting)
+    return course, Classroom(course, root, NAME, Limits(cell=30, call=10)).grade(lasting)
 
 
 def nbgrader(course, *arguments):

@@ -60,12 +60,12 @@ def test_stock_nbgrader_gives_the_same_scores(root, tmp_path, monkeypatch, lasti
     monkeypatch.setenv(seeds.ENVIRONMENT, "0123456789abcdef")
     ours, stock = tmp_path / "ours", tmp_path / "stock"
     wanted = CLASSES.get(name, ("eva-mistaken", "warns"))
-    sample.make(ours, root, name, lambda student: student in wanted)
+    sample.make(ours, authoring.named(root, name), lambda student: student in wanted)
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
     path = ours / "submitted" / "warns" / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(authoring.text(noisy(assignment)), encoding="utf-8")
-    verdicts = Classroom(ours, root, name).grade(warming=lasting)
+    verdicts = Classroom(ours, root, name).grade(lasting)
     assert {v.student for v in verdicts} == set(wanted)
     assert not any(v.reason for v in verdicts)
 

@@ -23,7 +23,7 @@ import pytest
 import requests
 
 from course_lib.hub import accounts
-from course_lib.hub.settings import Place, read
+from course_lib.hub.settings import HubSettings, read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,10 +46,10 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def settings() -> Callable[..., Place]:
+def settings() -> Callable[..., HubSettings]:
     """The repository's settings with some changed, written to a file and read."""
 
-    def write(file: Path, **changes: object) -> Place:
+    def write(file: Path, **changes: object) -> HubSettings:
         said = tomllib.loads((ROOT / "deploy/local/hub.toml").read_text()) | changes
         # A list of texts, a text and a number are the same in JSON and TOML.
         file.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in said.items()))
@@ -67,7 +67,7 @@ _GROUPS = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, settings: Callable[..., Place]) -> Place:
+def place(tmp_path: Path, settings: Callable[..., HubSettings]) -> HubSettings:
     """A hub that nobody has made."""
     return settings(
         tmp_path / "hub.toml",
@@ -88,7 +88,7 @@ class Hub:
         process: The command that runs it.
     """
 
-    place: Place
+    place: HubSettings
     passwords: dict[str, str]
     process: subprocess.Popen[str]
 
@@ -184,7 +184,7 @@ def hub_settings() -> dict[str, object]:
 def hub(
     request: pytest.FixtureRequest,
     hub_settings: dict[str, object],
-    settings: Callable[..., Place],
+    settings: Callable[..., HubSettings],
     missing: Callable[[str], None],
 ) -> Iterator[Hub]:
     """A hub with an instructor and the students that the module names as ``STUDENTS``."""
@@ -225,7 +225,7 @@ def hub(
 
 
 @contextlib.contextmanager
-def _running(place: Place) -> Iterator[Hub]:
+def _running(place: HubSettings) -> Iterator[Hub]:
     process = subprocess.Popen(
         [COURSE, "hub", "--settings", str(place.file), "demo"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -1,30 +1,7 @@
-"""Exercise ``ablations.plan_runs``."""
-
-import math
-from statistics import NormalDist
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(
-    difference: float, spread: float, pairs: int, power: float = 0.8, quantile: float = 1.96
-) -> tuple[float, int]:
-    """The chance that a plan finds a difference, and the pairs that a wanted chance asks for."""
-    normal = NormalDist()
-    if spread == 0:
-        return 1.0, 1
-    chance = normal.cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + normal.inv_cdf(power)) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 
 exercise = Exercise(
     id="ablations.plan_runs",
-    function="plan_runs",
-    reference=reference,
     points=4,
     minutes=25,
     difficulty=3,
@@ -63,24 +40,24 @@ def _follows(t: Trial, *args: float) -> None:
 
 
 @exercise.prop(
-    "the chance that so many pairs find the difference",
-    points=1,
-    hint="How far is the mean of n differences from the border, in its own standard deviations?",
+    1, "How far is the mean of n differences from the border, in its own standard deviations?"
 )
 def chance(t: Trial) -> None:
+    """the chance that so many pairs find the difference"""
     for pairs in (2, 7, 20):
         difference = t.integer(10, 90) / 1000
         _chance(t, difference, 2.3 * difference, pairs)
 
 
 @exercise.prop(
-    "a difference of exactly q standard deviations of the mean is found in half of all plans, and"
-    " so many pairs are the fewest for a power of one half",
-    points=0.5,
-    hint="The mean that is measured lies above the true difference as often as below it. And what"
-    " does rounding up make of a whole number?",
+    0.5,
+    "The mean that is measured lies above the true difference as often as below it. And what does"
+    " rounding up make of a whole number?",
 )
 def half(t: Trial) -> None:
+    """a difference of exactly q standard deviations of the mean is found in half of all plans, and
+    so many pairs are the fewest for a power of one half
+    """
     # A quarter of the difference over the root of 16 pairs: powers of 2, so that nothing rounds.
     difference = 2.0 ** t.integer(-3, 1)
     args = (difference, 2 * difference, 16, 0.5, 2.0)
@@ -89,47 +66,35 @@ def half(t: Trial) -> None:
     t.close(fewest, 16, "pairs", note=_told(*args))
 
 
-@exercise.prop(
-    "the fewest pairs whose chance is the wanted one, by your own chance",
-    points=1,
-    hint="Put the number of pairs that you return in: which chance comes out?",
-)
+@exercise.prop(1, "Put the number of pairs that you return in: which chance comes out?")
 def pairs(t: Trial) -> None:
+    """the fewest pairs whose chance is the wanted one, by your own chance"""
     difference = t.integer(10, 90) / 1000
     for times in (1.9, 3.1, 5.3):
         _follows(t, difference, times * difference, 3)
 
 
-@exercise.prop(
-    "the sign of the difference does not matter",
-    points=0.5,
-    hint="Which arm is subtracted from which is a matter of taste.",
-)
+@exercise.prop(0.5, "Which arm is subtracted from which is a matter of taste.")
 def sign(t: Trial) -> None:
+    """the sign of the difference does not matter"""
     difference = t.integer(10, 90) / 1000
     there = _both(t, -difference, 2.1 * difference, 12)
     t.close(there, _both(t, difference, 2.1 * difference, 12), note="the difference is negative")
     t.expect(0.1 < there[0] < 1 and there[1] > 1, f"the chance of 12 pairs is {there[0]:.4g}")
 
 
-@exercise.prop(
-    "however small the spread, one pair is run",
-    points=0.5,
-    hint="What does rounding up make of 0, and what does a division by 0?",
-)
+@exercise.prop(0.5, "What does rounding up make of 0, and what does a division by 0?")
 def at_least_one(t: Trial) -> None:
+    """however small the spread, one pair is run"""
     difference = t.integer(10, 90) / 1000
     for spread in (0.1 * difference, 0.0):
         got = _both(t, difference, spread, 4)
         t.close((float(got[0]), got[1]), (1.0, 1), note=_told(difference, spread, 4))
 
 
-@exercise.prop(
-    "another power, another quantile",
-    points=0.5,
-    hint="0.8 and 1.96 are defaults. What comes in counts.",
-)
+@exercise.prop(0.5, "0.8 and 1.96 are defaults. What comes in counts.")
 def settings(t: Trial) -> None:
+    """another power, another quantile"""
     difference = t.integer(10, 90) / 1000
     for power, quantile in ((0.95, 1.96), (0.9, 2.576), (0.5, 1.0)):
         args = (difference, 3.3 * difference, 4, power, quantile)
@@ -139,138 +104,3 @@ def settings(t: Trial) -> None:
         t.close(
             (apart[0] - apart[1]).item(), quantile, "what the quantile changes", note=_told(*args)
         )
-
-
-@exercise.mistake("The mean that you measure is not the true difference. How often is it smaller?")
-def found_when_large_enough(difference, spread, pairs, power=0.8, quantile=1.96):
-    """A true difference of q standard deviations is always found."""
-    if spread == 0:
-        return 1.0, 1
-    z = abs(difference) * math.sqrt(pairs) / spread - quantile
-    chance = 0.5 * (1 + math.erf(z / math.sqrt(2)))
-    return chance, max(1, math.ceil((quantile * spread / difference) ** 2))
-
-
-@exercise.mistake("The spread is that of the differences already. What would you subtract twice?")
-def as_if_unpaired(difference, spread, pairs, power=0.8, quantile=1.96):
-    """Two arms vary, so the variance counts twice."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    spread = spread * math.sqrt(2)
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
-
-
-@exercise.mistake("With four times as many pairs, by which factor does the mean's spread shrink?")
-def halved_by_two_pairs(difference, spread, pairs, power=0.8, quantile=1.96):
-    """The mean of n differences spreads by an nth of one difference's."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * pairs / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / abs(difference)
-    return chance, max(1, math.ceil(wanted))
-
-
-@exercise.mistake("Put the number that you return back in: is the chance large enough then?")
-def rounded_down(difference, spread, pairs, power=0.8, quantile=1.96):
-    """7.9 pairs are seven pairs."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, max(1, math.floor(wanted**2))
-
-
-@exercise.mistake("Where exactly 16 pairs have the wanted chance, how many do you return?")
-def always_one_more(difference, spread, pairs, power=0.8, quantile=1.96):
-    """The pairs are the next whole number above the solution."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, math.floor(wanted**2) + 1
-
-
-@exercise.mistake("What is your chance when the second arm's error is the larger one?")
-def signed_chance(difference, spread, pairs, power=0.8, quantile=1.96):
-    """The first arm is the one with the larger error."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(difference * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
-
-
-@exercise.mistake("A chance of 0.8 lies how many standard deviations above the middle?")
-def chance_as_deviations(difference, spread, pairs, power=0.8, quantile=1.96):
-    """A chance of 0.8 takes 0.8 standard deviations more."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + power) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
-
-
-@exercise.mistake("Is the number that you return pairs, or runs?")
-def runs_for_pairs(difference, spread, pairs, power=0.8, quantile=1.96):
-    """The number asked for is that of all runs."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, 2 * max(1, math.ceil(wanted**2))
-
-
-@exercise.alternative
-def by_trying(difference, spread, pairs, power=0.8, quantile=1.96):
-    """Takes one pair more until the chance is large enough."""
-
-    def found(n):
-        if spread == 0:
-            return 1.0
-        z = abs(difference) / (spread / n**0.5) - quantile
-        return (1 + math.erf(z / 2**0.5)) / 2
-
-    n = 1
-    while found(n) < power:
-        n += 1
-    return found(pairs), n
-
-
-@exercise.alternative
-def with_torch(difference, spread, pairs, power=0.8, quantile=1.96):
-    """Computes with torch's normal distribution and gives tensors back."""
-    apart = torch.tensor([difference, power], dtype=torch.float64)
-    ratio = apart[0].abs() / spread
-    wanted = (quantile + torch.special.ndtri(apart[1])) / ratio
-    return torch.special.ndtr(ratio * pairs**0.5 - quantile), int(max(1, (wanted**2).ceil()))
-
-
-@exercise.alternative
-def with_numpy(difference, spread, pairs, power=0.8, quantile=1.96):
-    """numpy's numbers come back; the border, not the mean, is measured."""
-    from statistics import NormalDist
-
-    import numpy as np
-
-    if spread == 0:
-        return np.float64(1), np.int64(1)
-    mean = NormalDist(abs(difference), spread / np.sqrt(pairs))
-    chance = 1 - mean.cdf(quantile * spread / np.sqrt(pairs))
-    n = np.ceil(((quantile + NormalDist().inv_cdf(power)) * spread / difference) ** 2)
-    return np.float64(chance), np.int64(max(n, 1))

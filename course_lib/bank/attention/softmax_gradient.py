@@ -1,15 +1,7 @@
-"""Exercise ``attention.softmax_gradient``."""
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.scaling import softmax_gradient
+from course_lib.bank.prelude import Exercise, Trial, torch
 
 exercise = Exercise(
     id="attention.softmax_gradient",
-    function="softmax_gradient",
-    reference=softmax_gradient,
     points=4,
     minutes=15,
     difficulty=3,
@@ -21,12 +13,12 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "it is the gradient that torch finds",
-    points=1,
-    hint="Write the derivative of one weight with respect to one score, for the same key and for"
+    1,
+    "Write the derivative of one weight with respect to one score, for the same key and for"
     " another one. Then apply the chain rule: a score is reached through every weight of its row.",
 )
 def values(t: Trial) -> None:
+    """it is the gradient that torch finds"""
     scores = t.randn(4, 6, dtype=torch.float64).requires_grad_()
     grad_weights = t.randn(4, 6, dtype=torch.float64)
     weights = scores.softmax(-1)
@@ -34,45 +26,37 @@ def values(t: Trial) -> None:
     t.close(t.call(weights.detach(), grad_weights), want)
 
 
-@exercise.prop(
-    "one row, or any leading axes; every row for itself",
-    points=1,
-    hint="One softmax runs over the last axis alone: over which axes do you sum?",
-)
+@exercise.prop(1, "One softmax runs over the last axis alone: over which axes do you sum?")
 def leading_axes(t: Trial) -> None:
+    """one row, or any leading axes; every row for itself"""
     weights, grad = t.randn(2, 3, 4, 5).softmax(-1), t.randn(2, 3, 4, 5)
     together = t.a_tensor(t.call(weights, grad), weights.shape)
-    t.expect((together != 0).any(), "all gradients are 0")
+    t.expect((together != t.call(weights, -grad)).any(), "what comes in changes nothing")
     for row in ((0, 1, 2), (1, 2, 0), (1, 0), (0,)):
         t.close(t.call(weights[row], grad[row]), together[row], f"[{row}] alone")
 
 
-@exercise.prop("a row sums to 0", points=0.5, hint="What do weights do if all scores rise alike?")
+@exercise.prop(0.5, "What do weights do if all scores rise alike?")
 def row_sums(t: Trial) -> None:
+    """a row sums to 0"""
     got = t.a_tensor(t.call(t.randn(5).softmax(-1), t.randn(5)), (5,))
     t.expect((got != 0).any(), "all gradients are 0")
     t.expect(got.sum().abs() < 1e-5, "the row does not sum to 0")
 
 
-@exercise.prop(
-    "adding a constant to a row of the incoming gradient changes nothing",
-    points=0.5,
-    hint="The weights of a row always sum to 1. Can all of them grow at once?",
-)
+@exercise.prop(0.5, "The weights of a row always sum to 1. Can all of them grow at once?")
 def constant_gradient(t: Trial) -> None:
+    """adding a constant to a row of the incoming gradient changes nothing"""
     weights, grad_weights = t.randn(5).softmax(-1), t.randn(5)
     before = t.a_tensor(t.call(weights, grad_weights), (5,))
-    t.expect((before != 0).any(), "all gradients are 0")
+    t.expect((before != t.call(weights, -grad_weights)).any(), "what comes in changes nothing")
     got = t.call(weights, grad_weights + 3 + t.randn(1).abs())
     t.close(got, before, "after adding a constant, the result")
 
 
-@exercise.prop(
-    "exactly 0 for a key without weight, for a row with one winner and for a row of zeros",
-    points=0.5,
-    hint="What is left of your formula where a weight is exactly 0, or exactly 1?",
-)
+@exercise.prop(0.5, "What is left of your formula where a weight is exactly 0, or exactly 1?")
 def exact_zeros(t: Trial) -> None:
+    """exactly 0 for a key without weight, for a row with one winner and for a row of zeros"""
     some = t.randn(6).masked_fill(~t.keep_mask(6, keep=0.7), -torch.inf).softmax(-1)
     some[0] = 0
     some = some + torch.tensor([0.0, 0, 0, 0, 0.5, 0.5])
@@ -86,84 +70,11 @@ def exact_zeros(t: Trial) -> None:
             t.expect(got.isfinite().all() and (got != 0).any(), "keys with weight have no gradient")
 
 
-@exercise.prop(
-    "half precision comes back as half precision; the arguments are left as they were",
-    points=0.5,
-    hint="Is the result computed from the arguments alone, and are they written to?",
-)
+@exercise.prop(0.5, "Is the result computed from the arguments alone, and are they written to?")
 def half_and_no_side_effect(t: Trial) -> None:
+    """half precision comes back as half precision; the arguments are left as they were"""
     weights, grad = t.randn(3, 4).softmax(-1).half(), t.randn(3, 4).half()
     exact = t.a_tensor(t.call(weights.float(), grad.float()), (3, 4))
     note = "half precision, against single precision"
     t.close(t.call(weights, grad), exact.half(), note=note, exact=True)
     t.unchanged(t.randn(3, 4).softmax(-1), t.randn(3, 4))
-
-
-@exercise.mistake("Raise one score. Do the other weights of the row stay where they are?")
-def own_score_only(weights, grad_weights):
-    """Each weight depends on its own score alone, as with a sigmoid."""
-    return weights * (1 - weights) * grad_weights
-
-
-@exercise.mistake("You differentiated exp. What is it divided by, and does that depend on scores?")
-def normaliser_is_constant(weights, grad_weights):
-    """The sum that a softmax divides by is a constant."""
-    return weights * grad_weights
-
-
-@exercise.mistake(
-    "Does a key that has hardly any weight move the normaliser as much as the winner?"
-)
-def plain_mean(weights, grad_weights):
-    """All keys of a row have the same share in the normaliser."""
-    return weights * (grad_weights - grad_weights.mean(dim=-1, keepdim=True))
-
-
-@exercise.mistake("If a key has weight 0, how much does its score change anything?")
-def only_centred(weights, grad_weights):
-    """A softmax hands the gradient on after taking off its average."""
-    return grad_weights - (grad_weights * weights).sum(dim=-1, keepdim=True)
-
-
-@exercise.mistake("Do two rows of scores share one normaliser?")
-def sums_over_everything(weights, grad_weights):
-    """The normaliser is one number for the whole tensor."""
-    return weights * (grad_weights - (grad_weights * weights).sum())
-
-
-@exercise.mistake("One of your two terms has one factor `weights` too few: check against torch.")
-def others_unweighted(weights, grad_weights):
-    """What a score takes from the other keys does not depend on its own weight."""
-    pull = (weights * grad_weights).sum(dim=-1, keepdim=True) - weights * grad_weights
-    return weights * (1 - weights) * grad_weights - weights.mean(dim=-1, keepdim=True) * pull
-
-
-@exercise.mistake("What is handed to you: scores, or what a softmax has made of them?")
-def softmax_again(weights, grad_weights):
-    """A backward pass gets the scores and applies the softmax itself."""
-    weights = weights.softmax(-1)
-    return weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True))
-
-
-@exercise.alternative
-def whole_jacobian(weights, grad_weights):
-    """Builds the Jacobian diag(w) - w wᵀ and multiplies."""
-    jacobian = torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
-    return (jacobian @ grad_weights.unsqueeze(-1)).squeeze(-1)
-
-
-@exercise.alternative
-def key_by_key(weights, grad_weights):
-    """Loops over the pairs of keys, and prints to stderr."""
-    import sys
-
-    print("looping", file=sys.stderr)
-    n_keys = weights.shape[-1]
-    columns = []
-    for j in range(n_keys):
-        column = torch.zeros_like(weights[..., 0])
-        for i in range(n_keys):
-            slope = weights[..., i] * ((1.0 if i == j else 0.0) - weights[..., j])
-            column = column + grad_weights[..., i] * slope
-        columns.append(column)
-    return torch.stack(columns, dim=-1)

@@ -1,30 +1,4 @@
-"""Exercise ``block.cross_attention``."""
-
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.attention import scaled_dot_product_attention
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.masks import padding_mask
-
-
-def reference(
-    x: Tensor,
-    memory: Tensor,
-    w_q: Tensor,
-    w_k: Tensor,
-    w_v: Tensor,
-    w_out: Tensor,
-    lengths: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """What the exercise asks for, put together from the library."""
-    mask = None if lengths is None else padding_mask(lengths, memory.shape[1])[:, 0]
-    out, weights = scaled_dot_product_attention(x @ w_q, memory @ w_k, memory @ w_v, mask)
-    return out @ w_out, weights
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 
 
 def _projections(
@@ -36,12 +10,10 @@ def _projections(
 
 exercise = Exercise(
     id="block.cross_attention",
-    function="cross_attention",
-    reference=reference,
     points=6,
     minutes=20,
     difficulty=2,
-    chapter="06_stack.html#block-three",
+    chapter="06_stack.html#block-decoder",
     outcomes=("block.attentions",),
     forbidden=("attention",),
     returns=("the output", "weights"),
@@ -50,31 +22,26 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "output and weights, target and memory alike in length and width",
-    points=1,
-    hint="Write beside each of the four products whether it is made from x or from the memory.",
+    1, "Write beside each of the four products whether it is made from x or from the memory."
 )
 def values(t: Trial) -> None:
+    """output and weights, target and memory alike in length and width"""
     t.same(t.randn(2, 5, 6), t.randn(2, 5, 6), *_projections(t, 6, 6, 6, 6))
 
 
-@exercise.prop(
-    "the memory may be longer, shorter and of another width than x",
-    points=1,
-    hint="Five widths and lengths come in. Which of them is summed over in a score?",
-)
+@exercise.prop(1, "Five widths and lengths come in. Which of them is summed over in a score?")
 def other_memory(t: Trial) -> None:
+    """the memory may be longer, shorter and of another width than x"""
     d_head = t.integer(2, 3)
     t.same(t.randn(2, 3, 8), t.randn(2, 6, 5), *_projections(t, 8, 5, d_head, 4), note="longer")
     t.same(t.randn(2, 5, 4), t.randn(2, 2, 9), *_projections(t, 4, 9, 6, 3), note="shorter")
 
 
 @exercise.prop(
-    "shuffling the memory leaves the output as it was, and moves the columns of the weights",
-    points=1,
-    hint="Nothing of the source lies in the future of the target. Which step knows of an order?",
+    1, "Nothing of the source lies in the future of the target. Which step knows of an order?"
 )
 def shuffled_memory(t: Trial) -> None:
+    """shuffling the memory leaves the output as it was, and moves the columns of the weights"""
     x, memory, w = t.randn(2, 5, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
     order = t.permutation(5)
     note = f"memory in the order {order.tolist()}"
@@ -91,12 +58,9 @@ def _two(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
     return output, weights
 
 
-@exercise.prop(
-    "padding of the memory has weight 0 and leaves the other weights as without it",
-    points=1,
-    hint="Compare a sentence alone with the same sentence in a padded batch.",
-)
+@exercise.prop(1, "Compare a sentence alone with the same sentence in a padded batch.")
 def padding(t: Trial) -> None:
+    """padding of the memory has weight 0 and leaves the other weights as without it"""
     # Against the answer's own weights of each sentence alone.
     x, memory, w = t.randn(3, 6, 4), t.randn(3, 6, 4), _projections(t, 4, 4, 4, 4)
     longer = torch.tensor([6, t.integer(2, 3), t.integer(4, 5)])
@@ -109,12 +73,9 @@ def padding(t: Trial) -> None:
             t.expect((alone != 0).any(), "a sentence alone has no weight at all")
 
 
-@exercise.prop(
-    "an empty memory gives an output and weights of exactly 0",
-    points=0.5,
-    hint="A softmax over nothing is 0/0. What should it be, and where do you step in?",
-)
+@exercise.prop(0.5, "A softmax over nothing is 0/0. What should it be, and where do you step in?")
 def empty_memory(t: Trial) -> None:
+    """an empty memory gives an output and weights of exactly 0"""
     x, memory, w = t.randn(2, 5, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
     lengths = torch.tensor([0, t.integer(2, 4)])
     found = t.parts(t.call(x, memory, *w, lengths), "the output", "weights")
@@ -125,11 +86,10 @@ def empty_memory(t: Trial) -> None:
 
 
 @exercise.prop(
-    "scores of several thousand neither overflow nor turn into NaN",
-    points=0.5,
-    hint="Does anything take an exponential before the largest score has been subtracted?",
+    0.5, "Does anything take an exponential before the largest score has been subtracted?"
 )
 def large_scores(t: Trial) -> None:
+    """scores of several thousand neither overflow nor turn into NaN"""
     # Of whole numbers single precision computes such scores without rounding, and heads 16 wide
     # leave them whole or in quarters, also where the scale is shared between both factors.
     x, memory = (10 * t.integers(-9, 9, 2, 4, 4).float() for _ in range(2))
@@ -140,12 +100,9 @@ def large_scores(t: Trial) -> None:
         t.close(got, want.float(), what, note="against double precision")
 
 
-@exercise.prop(
-    "gradients reach x, the memory and all four projections, finite beside an empty memory, too",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach x, the memory and all four projections, finite beside an empty memory, too"""
     f64 = torch.float64
     w = [w.double() for w in _projections(t, 4, 4, 4, 4)]
     t.gradient(t.randn(1, 3, 4, dtype=f64), t.randn(1, 3, 4, dtype=f64), *w, output=0)
@@ -154,136 +111,8 @@ def gradients(t: Trial) -> None:
     t.gradient(x, memory, *w, torch.tensor([3, 0]), output=0)
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `/=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `/=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     w = _projections(t, 4, 4, 4, 4)
     t.unchanged(t.randn(2, 5, 4), t.randn(2, 5, 4), *w, torch.tensor([5, 3]))
-
-
-@exercise.mistake("The output has one row for each token of whom: of the target or of the memory?")
-def roles_swapped(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """The memory asks, and the target answers."""
-    q, k, v = memory @ w_q, x @ w_k, x @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(x.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("What would the decoder look at, if the values were made from its own tokens?")
-def own_values(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """The memory only decides where to look; what is averaged are the decoder's own tokens."""
-    q, k, v = x @ w_q, memory @ w_k, x @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("Is the third word of the source still to come when the first target is written?")
-def causal_too(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """A decoder must not look ahead, in the memory neither."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    scores = scores.masked_fill(~torch.ones_like(scores).tril().bool(), -torch.inf)
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("Over how many products does one score sum? Is that a width of the memory?")
-def scaled_by_memory_width(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """The keys come from the memory, so its width is the one under the root."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(memory.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("Whose lengths are these, and along which axis of the scores do they lie?")
-def lengths_of_the_target(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """Lengths say which rows, that is queries, are real."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
-    if lengths is not None:
-        real = torch.arange(x.shape[1]) < lengths[:, None]
-        weights = weights * real[:, :, None]
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("Add up a row of your weights in a padded sentence.")
-def zeroed_afterwards(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """Padding is hidden by setting its weights to 0 after the softmax."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        weights = weights * keep[:, None]
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("If all keys of a memory are padding, what is left to average?")
-def very_negative(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """A large negative number hides as well as minus infinity does, in every row."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -1e9)
-    weights = scores.softmax(-1)
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("For one word that is being written, which numbers must add up to 1?")
-def queries_compete(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """The tokens of the target share out each vector of the memory."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-2).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
-
-
-@exercise.alternative
-def sentence_by_sentence(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """Cuts the padding off, sentence by sentence; warns."""
-    import warnings
-
-    warnings.warn("one sentence at a time", stacklevel=1)
-    outs, maps = [], []
-    for b in range(len(x)):
-        n = memory.shape[1] if lengths is None else int(lengths[b])
-        real = memory[b, :n]
-        scores = (x[b] @ w_q) @ (real @ w_k).T / w_q.shape[1] ** 0.5
-        weights = scores.softmax(-1)
-        outs.append(weights @ (real @ w_v) @ w_out)
-        maps.append(F.pad(weights, (0, memory.shape[1] - n)))
-    return torch.stack(outs), torch.stack(maps)
-
-
-@exercise.alternative
-def bilinear(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """One matrix for the scores, one for values and output, and a softmax written out."""
-    scores = torch.einsum("btd,de,bse->bts", x, w_q @ w_k.T, memory) * w_q.shape[1] ** -0.5
-    keep = torch.ones_like(scores, dtype=torch.bool)
-    if lengths is not None:
-        keep = keep & (torch.arange(memory.shape[1]) < lengths[:, None])[:, None]
-    top = scores.where(keep, -torch.inf).amax(-1, keepdim=True)
-    e = torch.exp((scores - top.nan_to_num(neginf=0.0)).where(keep, -torch.inf))
-    weights = e / e.sum(-1, keepdim=True).clamp(min=1e-30)
-    return torch.einsum("bts,bsd,do->bto", weights, memory, w_v @ w_out), weights

@@ -1,22 +1,7 @@
-"""Exercise ``block.layer_norm``."""
-
-import torch
-from torch import Tensor
-
-from course_lib import layers
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(x: Tensor, scale: Tensor, shift: Tensor, eps: float = 1e-5) -> Tensor:
-    """The library's, with all arguments given."""
-    return layers.layer_norm(x, scale, shift, eps=eps)
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="block.layer_norm",
-    function="layer_norm",
-    reference=reference,
     points=6,
     minutes=20,
     difficulty=2,
@@ -27,22 +12,18 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "each token normed over its channels, then scaled, then shifted",
-    points=1,
-    hint="Compute mean and variance of one token of four channels by hand.",
-)
+@exercise.prop(1, "Compute mean and variance of one token of four channels by hand.")
 def values(t: Trial) -> None:
+    """each token normed over its channels, then scaled, then shifted"""
     t.same(3 * t.randn(2, 5, 8) + 1, t.randn(8), t.randn(8))
     # Whole numbers in another order, so that no variance is near epsilon.
     few = t.randn(3, 2, 4).argsort(-1) + 0.3 * t.randn(3, 2, 4)
     t.same(few - 4, t.randn(4), t.randn(4), note="few channels")
 
 
-@exercise.prop(
-    "one token alone, a sentence, or more leading axes", points=0.5, hint="Count axes from the end."
-)
+@exercise.prop(0.5, "Count axes from the end.")
 def leading_axes(t: Trial) -> None:
+    """one token alone, a sentence, or more leading axes"""
     x, scale, shift = t.randn(2, 2, 3, 8), t.randn(8), t.randn(8)
     whole = t.a_tensor(t.call(x, scale, shift), x.shape)
     t.expect((whole != x).any(), "nothing has been done")
@@ -50,12 +31,9 @@ def leading_axes(t: Trial) -> None:
         t.close(t.call(x[part], scale, shift), whole[part], f"x[{part}] alone")
 
 
-@exercise.prop(
-    "epsilon is added to the variance, whatever its size",
-    points=1,
-    hint="Norm a token of variance 1 with an epsilon of 3. By what is it divided?",
-)
+@exercise.prop(1, "Norm a token of variance 1 with an epsilon of 3. By what is it divided?")
 def epsilon(t: Trial) -> None:
+    """epsilon is added to the variance, whatever its size"""
     # With the answer's own variance v, epsilon shrinks a token by the root of v / (v + eps).
     x, none = t.randn(3, 6), torch.zeros(6)
 
@@ -74,22 +52,16 @@ def epsilon(t: Trial) -> None:
     t.expect((usual.abs() < 1).all(), "a token that hardly varies: epsilon has no say")
 
 
-@exercise.prop(
-    "a token whose channels are all equal comes out as the shift",
-    points=0.5,
-    hint="What is its variance, and what does your program think it is?",
-)
+@exercise.prop(0.5, "What is its variance, and what does your program think it is?")
 def constant(t: Trial) -> None:
+    """a token whose channels are all equal comes out as the shift"""
     x = torch.full((2, 8), 0.25 * t.integer(300, 900))
     t.same(x, t.randn(8), t.randn(8), note=f"all channels {x[0, 0]:g}")
 
 
-@exercise.prop(
-    "a large mean does not drown the differences",
-    points=0.5,
-    hint="Square 4096.25 in single precision. How many digits of the quarter are left?",
-)
+@exercise.prop(0.5, "Square 4096.25 in single precision. How many digits of the quarter are left?")
 def large_mean(t: Trial) -> None:
+    """a large mean does not drown the differences"""
     # Quarters around a power of 2: mean and differences are exact, so all good ways agree.
     x = 4096 + 0.25 * torch.tensor([[-3.0, 3, -2, 2, -1, 1, 0, 0]])[:, t.permutation(8)]
     scale, shift = t.randn(8), t.randn(8)
@@ -99,11 +71,10 @@ def large_mean(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision is computed in single",
-    points=0.5,
-    hint="What is 300 squared in float16? When is the right moment to convert, and back?",
+    0.5, "What is 300 squared in float16? When is the right moment to convert, and back?"
 )
 def half_precision(t: Trial) -> None:
+    """half precision is computed in single"""
     large = (500 * t.randn(3, 8)).half(), t.randn(8).half(), t.randn(8).half()
     small = tuple(a.bfloat16() for a in (t.randn(3, 8), t.randn(8), t.randn(8)))
     for arguments, note in ((large, "float16, large"), (small, "bfloat16")):
@@ -112,23 +83,17 @@ def half_precision(t: Trial) -> None:
         t.close(t.call(*arguments), exact.to(arguments[0].dtype), note=f"{note}, against float32")
 
 
-@exercise.prop(
-    "half precision comes out as half precision",
-    points=0.5,
-    hint="Print the dtype of what you return. Convert back last.",
-)
+@exercise.prop(0.5, "Print the dtype of what you return. Convert back last.")
 def dtype(t: Trial) -> None:
+    """half precision comes out as half precision"""
     for kind in (torch.float16, torch.bfloat16):
         got = t.call(*(t.randn(*shape).to(kind) for shape in ((3, 8), (8,), (8,))))
         t.close(t.a_tensor(got, (3, 8)).dtype, kind, "the dtype")
 
 
-@exercise.prop(
-    "a token does not notice when others are exchanged",
-    points=0.5,
-    hint="Over which axes is your mean taken?",
-)
+@exercise.prop(0.5, "Over which axes is your mean taken?")
 def neighbours(t: Trial) -> None:
+    """a token does not notice when others are exchanged"""
     scale, shift = t.randn(6), t.randn(6)
     x = t.randn(3, 4, 6)
     other = 5 * t.randn(3, 4, 6)
@@ -140,13 +105,14 @@ def neighbours(t: Trial) -> None:
 
 
 @exercise.prop(
-    "tokens in double precision stay double all the way, and gradients reach the tokens, the scale"
-    " and the shift",
-    points=0.5,
-    hint="Mean and variance depend on x. Is either of them detached? And tokens that came in double"
+    0.5,
+    "Mean and variance depend on x. Is either of them detached? And tokens that came in double"
     " precision: are they double in every line?",
 )
 def gradients(t: Trial) -> None:
+    """tokens in double precision stay double all the way, and gradients reach the tokens, the scale
+    and the shift
+    """
     f64 = torch.float64
     # A mean of 1,000 leaves single precision three digits of the differences.
     x, (scale, shift) = t.randn(3, 6, dtype=f64), t.randn(2, 6, dtype=f64)
@@ -156,112 +122,7 @@ def gradients(t: Trial) -> None:
     t.gradient(t.randn(2, 5, dtype=f64), t.randn(5, dtype=f64), t.randn(5, dtype=f64))
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="`x -= mean` changes the caller's tokens. What does `x - mean` do?",
-)
+@exercise.prop(0.5, "`x -= mean` changes the caller's tokens. What does `x - mean` do?")
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 4), t.randn(4), t.randn(4))
-
-
-@exercise.mistake("The formula divides by the number of channels. By what does your function?")
-def unbiased(x, scale, shift, eps=1e-5):
-    """A variance is divided by n - 1, as torch's `var` does."""
-    y = x.double()
-    out = (y - y.mean(-1, keepdim=True)) / (y.var(-1, keepdim=True) + eps).sqrt()
-    return (out * scale + shift).to(x.dtype)
-
-
-@exercise.mistake("Under the root, or outside of it: where does the formula have its epsilon?")
-def eps_outside(x, scale, shift, eps=1e-5):
-    """Epsilon is added to what is divided by, the standard deviation."""
-    y = x.double()
-    out = (y - y.mean(-1, keepdim=True)) / (y.std(-1, keepdim=True, correction=0) + eps)
-    return (out * scale + shift).to(x.dtype)
-
-
-@exercise.mistake("Exchange another sentence of the batch. Does this one move?")
-def over_the_batch(x, scale, shift, eps=1e-5):
-    """Every channel is normed over all tokens of the batch."""
-    y = x.double().reshape(-1, x.shape[-1])
-    out = (y - y.mean(0)) / (y.var(0, correction=0) + eps).sqrt()
-    return (out * scale + shift).reshape(x.shape).to(x.dtype)
-
-
-@exercise.mistake("How many means does a sentence of three tokens have?")
-def whole_sentence(x, scale, shift, eps=1e-5):
-    """A sentence is normed as a whole."""
-    y = x.double()
-    axes = (-2, -1) if x.ndim > 1 else (-1,)
-    out = (y - y.mean(axes, keepdim=True)) / (y.var(axes, correction=0, keepdim=True) + eps).sqrt()
-    return (out * scale + shift).to(x.dtype)
-
-
-@exercise.mistake("Take numbers near 4096: how exact is each of the two terms you subtract?")
-def one_pass(x, scale, shift, eps=1e-5):
-    """The variance is the mean of the squares less the square of the mean, on a computer too."""
-    y = x.to(torch.promote_types(x.dtype, torch.float32))
-    mean = y.mean(-1, keepdim=True)
-    variance = (y * y).mean(-1, keepdim=True) - mean * mean
-    return ((y - mean) / (variance + eps).sqrt() * scale + shift).to(x.dtype)
-
-
-@exercise.mistake("What is the mean of what you return, if scale is 1 and shift is 0?")
-def no_mean(x, scale, shift, eps=1e-5):
-    """What matters is the size; the mean stays where it is."""
-    y = x.double()
-    return (y / (y.square().mean(-1, keepdim=True) + eps).sqrt() * scale + shift).to(x.dtype)
-
-
-@exercise.mistake("Print the squares that you sum, for float16 tokens of a few hundred.")
-def in_given_precision(x, scale, shift, eps=1e-5):
-    """Everything is computed in the precision of the tokens."""
-    centred = x - x.mean(-1, keepdim=True)
-    variance = (centred * centred).mean(-1, keepdim=True)
-    return centred / (variance + eps).sqrt() * scale + shift
-
-
-@exercise.mistake("Which comes first in the formula, the scale or the shift?")
-def shifted_first(x, scale, shift, eps=1e-5):
-    """Shift, then scale: the order makes no difference."""
-    y = x.double()
-    out = (y - y.mean(-1, keepdim=True)) / (y.var(-1, keepdim=True, correction=0) + eps).sqrt()
-    return ((out + shift) * scale).to(x.dtype)
-
-
-@exercise.mistake("By what number does torch's `std` divide? And what is to stand under the root?")
-def deviation_and_epsilon(x, scale, shift, eps=1e-5):
-    """The norm is the standard score of statistics, with an epsilon to be safe."""
-    return scale * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + shift
-
-
-@exercise.mistake("By what does torch's `var` divide, and in which precision does it square?")
-def variance_of_torch(x, scale, shift, eps=1e-5):
-    """What torch calls the variance is the variance of the formula."""
-    variance = x.var(-1, keepdim=True)
-    return scale * (x - x.mean(-1, keepdim=True)) / torch.sqrt(variance + eps) + shift
-
-
-@exercise.alternative
-def var_mean(x, scale, shift, eps=1e-5):
-    """Variance and mean by one call of torch, in double precision; warns."""
-    import warnings
-
-    warnings.warn("in double precision", stacklevel=1)
-    variance, mean = torch.var_mean(x.double(), dim=-1, correction=0, keepdim=True)
-    return torch.addcmul(shift.double(), (x - mean) * (variance + eps).rsqrt(), scale.double()).to(
-        x.dtype
-    )
-
-
-@exercise.alternative
-def centring_matrix(x, scale, shift, eps=1e-5):
-    """Subtracting the mean is a projection, and the variance a squared length."""
-    width = x.shape[-1]
-    wide = torch.promote_types(x.dtype, torch.float32)
-    project = torch.eye(width, dtype=wide) - torch.full((width, width), 1 / width, dtype=wide)
-    y = x.to(wide) @ project
-    length = torch.linalg.vector_norm(y, dim=-1, keepdim=True)
-    safe = torch.sqrt(length**2 / width + eps)
-    return (y / safe * scale + shift).to(x.dtype)

@@ -1,26 +1,6 @@
-"""Exercise ``block.residual_stack``."""
-
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(
-    x: Tensor, matrices: Tensor, keep: Tensor | None = None, dropout: float = 0.0
-) -> Tensor:
-    """A pre-norm stack of parts tanh(x W)."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        out = torch.tanh(F.layer_norm(x, width) @ matrix)
-        if keep is not None:
-            out = out * keep[layer] / (1 - dropout)
-        x = x + out
-    return F.layer_norm(x, width)
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 
 
 def _matrices(t: Trial, n_layers: int, d_model: int) -> Tensor:
@@ -29,8 +9,6 @@ def _matrices(t: Trial, n_layers: int, d_model: int) -> Tensor:
 
 exercise = Exercise(
     id="block.residual_stack",
-    function="residual_stack",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=2,
@@ -50,22 +28,16 @@ def _stream(t: Trial, *args: Any, note: str = "") -> None:
     t.close(got.half(), want.half(), "what arrives, normed", note=note)
 
 
-@exercise.prop(
-    "several layers without dropout",
-    points=1.5,
-    hint="Begin with one layer, and print the stream behind it. Is it x plus something?",
-)
+@exercise.prop(1.5, "Begin with one layer, and print the stream behind it. Is it x plus something?")
 def values(t: Trial) -> None:
+    """several layers without dropout"""
     _stream(t, 3 * t.randn(2, 3, 6) + 1, _matrices(t, t.integer(2, 4), 6))
     _stream(t, t.randn(4, 8), _matrices(t, 24, 8), note="24 layers")
 
 
-@exercise.prop(
-    "what reads the stack gets tokens of mean 0 and variance 1, with no layers, too",
-    points=0.5,
-    hint="Print the variance of what comes out, for 2 layers and for 24.",
-)
+@exercise.prop(0.5, "Print the variance of what comes out, for 2 layers and for 24.")
 def normed_at_the_end(t: Trial) -> None:
+    """what reads the stack gets tokens of mean 0 and variance 1, with no layers, too"""
     for n_layers in (0, t.integer(3, 9)):
         x = 5 * t.randn(3, 8) + 2
         note = f"{n_layers} layers"
@@ -73,14 +45,13 @@ def normed_at_the_end(t: Trial) -> None:
         t.close(out.mean(-1), torch.zeros(3), "a token's mean", note=note)
         spread = out.var(-1, correction=0)
         t.close(spread, torch.ones(3), "a token's variance", note=note)
+        moved = (out - F.layer_norm(x, (8,))).abs().max()
+        t.expect(n_layers == 0 or moved > 1e-3, f"{note}: they add nothing")
 
 
-@exercise.prop(
-    "dropout drops what a part adds, and never the stream",
-    points=1,
-    hint="A mask that drops everything: what should be left of x?",
-)
+@exercise.prop(1, "A mask that drops everything: what should be left of x?")
 def dropout(t: Trial) -> None:
+    """dropout drops what a part adds, and never the stream"""
     # A part that is dropped whole might as well not be there; dropout 0 scales nothing.
     x, matrices = 3 * t.randn(2, 3, 6), _matrices(t, 3, 6)
     kept: tuple[list[int], ...] = ([1, 2], [0, 2], [t.integer(0, 1)], [])
@@ -101,33 +72,24 @@ def dropout(t: Trial) -> None:
     t.close(alone, both[1:], "the second sentence alone, with its mask")
 
 
-@exercise.prop(
-    "what is kept is scaled up by 1 / (1 - dropout)",
-    points=0.5,
-    hint="What should the mean over many masks be?",
-)
+@exercise.prop(0.5, "What should the mean over many masks be?")
 def dropout_scale(t: Trial) -> None:
+    """what is kept is scaled up by 1 / (1 - dropout)"""
     everything = torch.ones(2, 2, 6, dtype=torch.bool)
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), everything, 0.75, note="all kept")
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), everything, note="dropout not given")
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), None, 0.75, note="nothing is dropped")
 
 
-@exercise.prop(
-    "the stream is not normed on its way: the larger x, the more of it arrives",
-    points=0.5,
-    hint="Double x and leave the parts as they are. Whose share in the stream grows?",
-)
+@exercise.prop(0.5, "Double x and leave the parts as they are. Whose share in the stream grows?")
 def large_tokens(t: Trial) -> None:
+    """the stream is not normed on its way: the larger x, the more of it arrives"""
     _stream(t, 50 * t.randn(2, 3, 6), _matrices(t, 8, 6), note="tokens of size 50")
 
 
-@exercise.prop(
-    "gradients reach the tokens, past what is dropped, and the matrices",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach the tokens, past what is dropped, and the matrices"""
     f64 = torch.float64
     x, matrices = t.randn(2, 4, dtype=f64), t.randn(3, 4, 4, dtype=f64) / 2
     nothing = torch.zeros(3, 2, 4, dtype=torch.bool)
@@ -135,12 +97,9 @@ def gradients(t: Trial) -> None:
     t.gradient(x, matrices, nothing)
 
 
-@exercise.prop(
-    "x is left as it was",
-    points=0.5,
-    hint="`x += out` changes the caller's tokens. What does `x = x + out` do?",
-)
+@exercise.prop(0.5, "`x += out` changes the caller's tokens. What does `x = x + out` do?")
 def no_side_effect(t: Trial) -> None:
+    """x is left as it was"""
     t.unchanged(t.randn(2, 3, 4), _matrices(t, 2, 4))
 
 
@@ -153,112 +112,3 @@ def colleagues_stack(x, matrices, keep=None, dropout=0.0):
         if keep is not None:
             x = x * keep[layer] / (1 - dropout)
     return x
-
-
-# The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the first symptom above.")(colleagues_stack)
-
-
-@exercise.mistake("Two things are read from x in each layer. Which of them should be normed?")
-def normed_stream(x, matrices, keep=None, dropout=0.0):
-    """The normed tokens are what the part's output is added to."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        x = F.layer_norm(x, width)
-        out = torch.tanh(x @ matrix)
-        if keep is not None:
-            out = out * keep[layer] / (1 - dropout)
-        x = x + out
-    return F.layer_norm(x, width)
-
-
-@exercise.mistake("Drop everything once. What is left of the tokens in your stack?")
-def stream_dropped(x, matrices, keep=None, dropout=0.0):
-    """Dropout comes last in a layer, so it acts on the sum."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        x = x + torch.tanh(F.layer_norm(x, width) @ matrix)
-        if keep is not None:
-            x = x * keep[layer] / (1 - dropout)
-    return F.layer_norm(x, width)
-
-
-@exercise.mistake("How large is what comes out behind 24 layers?")
-def no_last_norm(x, matrices, keep=None, dropout=0.0):
-    """Each layer has a norm of its own, so the stack needs none."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        out = torch.tanh(F.layer_norm(x, width) @ matrix)
-        if keep is not None:
-            out = out * keep[layer] / (1 - dropout)
-        x = x + out
-    return x
-
-
-@exercise.mistake("If half of the numbers are dropped, what becomes of the mean?")
-def not_scaled_up(x, matrices, keep=None, dropout=0.0):
-    """Dropping is all there is to dropout."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        out = torch.tanh(F.layer_norm(x, width) @ matrix)
-        x = x + (out if keep is None else out * keep[layer])
-    return F.layer_norm(x, width)
-
-
-@exercise.mistake("Does a part read normed tokens in your version?")
-def post_norm(x, matrices, keep=None, dropout=0.0):
-    """The norm stands behind each sum, and so the last one is there already."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        out = torch.tanh(x @ matrix)
-        if keep is not None:
-            out = out * keep[layer] / (1 - dropout)
-        x = F.layer_norm(x + out, width)
-    return x if len(matrices) else F.layer_norm(x, width)
-
-
-@exercise.mistake("What does the mask hide: what a part reads, or what it adds?")
-def input_dropped(x, matrices, keep=None, dropout=0.0):
-    """Dropout hides channels of what a part reads."""
-    width = x.shape[-1:]
-    for layer, matrix in enumerate(matrices):
-        read = F.layer_norm(x, width)
-        if keep is not None:
-            read = read * keep[layer] / (1 - dropout)
-        x = x + torch.tanh(read @ matrix)
-    return F.layer_norm(x, width)
-
-
-@exercise.alternative
-def sum_of_parts(x, matrices, keep=None, dropout=0.0):
-    """Keeps the list of all that was added, and sums it up anew for every layer; warns."""
-    import warnings
-
-    warnings.warn("summing anew", stacklevel=1)
-    norm = nn.LayerNorm(x.shape[-1], elementwise_affine=False)
-    added = [x]
-    for layer in range(matrices.shape[0]):
-        part = (norm(sum(added)) @ matrices[layer]).tanh()
-        if keep is not None:
-            part = part.where(keep[layer], torch.zeros_like(part)).div(1 - dropout)
-        added.append(part)
-    return norm(torch.stack(added).sum(0))
-
-
-@exercise.alternative
-def recursive(x, matrices, keep=None, dropout=0.0):
-    """One layer, and the rest of the stack as a stack; the norm written out."""
-
-    def norm(y):
-        y = y - y.mean(-1, keepdim=True)
-        return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)
-
-    def rest(y, layer):
-        if layer == len(matrices):
-            return norm(y)
-        out = 1 - 2 / (torch.exp(2 * torch.einsum("...i,ij->...j", norm(y), matrices[layer])) + 1)
-        if keep is not None:
-            out = torch.where(keep[layer], out / (1 - dropout), 0.0)
-        return rest(y + out, layer + 1)
-
-    return rest(x, 0)

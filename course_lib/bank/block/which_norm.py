@@ -1,27 +1,7 @@
-"""Exercise ``block.which_norm``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 NORMS = ("layer", "sentence", "batch", "frozen")
 _AXES = {"layer": (-1,), "sentence": (-2, -1), "batch": (0, 1)}
-
-
-def reference(x: Tensor, out: Tensor, x_other: Tensor, out_other: Tensor) -> str:
-    """Look which tokens move; if no other does, whether the token is centred."""
-    changed = (x != x_other).any(-1)
-    sentence = changed.any(1)
-    # Rounding moves far less than a neighbour does, and more where the numbers are larger.
-    noise = 1e-4 * float(out.abs().max())
-    moved = (out - out_other).abs().amax(-1) > noise
-    if moved[~sentence].any():
-        return "batch"
-    if (moved & ~changed).any():
-        return "sentence"
-    return "layer" if float(out.mean(-1).abs().max()) <= noise else "frozen"
 
 
 def _apply(norm: str, x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
@@ -75,8 +55,6 @@ def _experiment(
 
 exercise = Exercise(
     id="block.which_norm",
-    function="which_norm",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
@@ -87,22 +65,19 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "four norms, told apart by exchanging the first token of the first sentence",
-    points=0.75,
-    hint="Three groups: the token itself, the rest of its sentence, the other sentences."
-    " Which of them moved?",
+    0.75,
+    "Three groups: the token itself, the rest of its sentence, the other sentences. Which of them"
+    " moved?",
 )
 def first_token(t: Trial) -> None:
+    """four norms, told apart by exchanging the first token of the first sentence"""
     for norm in NORMS:
         t.same(*_experiment(t, norm))
 
 
-@exercise.prop(
-    "wherever the exchanged token stands, and although a channel of it has stayed",
-    points=1,
-    hint="You are not told which token was exchanged. What tells you?",
-)
+@exercise.prop(1, "You are not told which token was exchanged. What tells you?")
 def any_token(t: Trial) -> None:
+    """wherever the exchanged token stands, and although a channel of it has stayed"""
     for norm in ("sentence", "batch"):
         place = (t.integer(1, 2), t.integer(1, 3))
         kept = _experiment(t, norm, place=place, stays=True)
@@ -112,32 +87,27 @@ def any_token(t: Trial) -> None:
 
 
 @exercise.prop(
-    "many sentences, long sentences, few channels",
-    points=1,
-    hint="In a large batch one token moves the others only a little. How little is rounding?",
+    1, "In a large batch one token moves the others only a little. How little is rounding?"
 )
 def other_shapes(t: Trial) -> None:
+    """many sentences, long sentences, few channels"""
     for norm in ("sentence", "batch"):
         for shape in ((20, 25, 6), (2, 50, 4), (12, 2, 16)):
             t.same(*_experiment(t, norm, shape, (1, 1)), note=f"x has shape {shape}")
 
 
-@exercise.prop(
-    "outputs that should be equal may differ in their last digits",
-    points=1,
-    hint="Two runs on a GPU rarely agree to the last digit. What does `==` say then?",
-)
+@exercise.prop(1, "Two runs on a GPU rarely agree to the last digit. What does `==` say then?")
 def rounding(t: Trial) -> None:
+    """outputs that should be equal may differ in their last digits"""
     for norm in ("layer", "batch"):
         t.same(*_experiment(t, norm, noise=1e-6), note="with noise of 1e-6")
 
 
 @exercise.prop(
-    "a frozen norm is not taken for another when what it remembers fits by chance",
-    points=0.5,
-    hint="Behind a layer norm *every* token has a mean of 0, not one and not all together.",
+    0.5, "Behind a layer norm *every* token has a mean of 0, not one and not all together."
 )
 def fitting_by_chance(t: Trial) -> None:
+    """a frozen norm is not taken for another when what it remembers fits by chance"""
     for fit in ("all", "token"):
         t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that fits by chance")
         t.same(*_experiment(t, "layer"))
@@ -146,111 +116,10 @@ def fitting_by_chance(t: Trial) -> None:
 
 
 @exercise.prop(
-    "tokens may be large or small",
-    points=0.75,
-    hint="Compare outputs with outputs. How large are they, if the tokens are in thousands?",
+    0.75, "Compare outputs with outputs. How large are they, if the tokens are in thousands?"
 )
 def any_size(t: Trial) -> None:
+    """tokens may be large or small"""
     for norm in ("layer", "batch"):
         for size in (0.05, 2000.0):
             t.same(*_experiment(t, norm, size=size), note=f"tokens of size {size:g}")
-
-
-@exercise.mistake("Two more kinds of norm leave the other sentences alone. Which?")
-def others_or_not(x, out, x_other, out_other):
-    """If the other sentences stay where they are, it is a layer norm."""
-    sentence = (x != x_other).any(-1).any(1)
-    moved = (out - out_other).abs().amax(-1) > 1e-4
-    return "batch" if moved[~sentence].any() else "layer"
-
-
-@exercise.mistake("A batch norm in evaluation mode has no neighbours, either. What else differs?")
-def frozen_unseen(x, out, x_other, out_other):
-    """What leaves all other tokens alone is a layer norm."""
-    changed = (x != x_other).any(-1)
-    moved = (out - out_other).abs().amax(-1) > 1e-4
-    if moved[~changed.any(1)].any():
-        return "batch"
-    return "sentence" if (moved & ~changed).any() else "layer"
-
-
-@exercise.mistake("Some tokens moved. Are they in the same sentence as the exchanged one?")
-def any_neighbour(x, out, x_other, out_other):
-    """If any neighbour moves, the norm is over the batch."""
-    changed = (x != x_other).any(-1)
-    moved = (out - out_other).abs().amax(-1) > 1e-4
-    if (moved & ~changed).any():
-        return "batch"
-    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.mistake("Is it always the first token that was exchanged?")
-def always_the_first(x, out, x_other, out_other):
-    """It is the first token of the first sentence that was exchanged."""
-    moved = (out - out_other).abs().amax(-1) > 1e-4
-    if moved[1:].any():
-        return "batch"
-    if moved[0, 1:].any():
-        return "sentence"
-    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.mistake("Print the smallest difference that you call a movement.")
-def to_the_last_digit(x, out, x_other, out_other):
-    """What has not moved is equal to the last digit."""
-    changed = (x != x_other).any(-1)
-    moved = (out != out_other).any(-1)
-    if moved[~changed.any(1)].any():
-        return "batch"
-    if (moved & ~changed).any():
-        return "sentence"
-    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.mistake("One of 500 tokens is exchanged. By how much does a mean of all of them move?")
-def only_large_movements(x, out, x_other, out_other):
-    """Movements of less than a half are rounding."""
-    changed = (x != x_other).any(-1)
-    moved = (out - out_other).abs().amax(-1) > 0.5
-    if moved[~changed.any(1)].any():
-        return "batch"
-    if (moved & ~changed).any():
-        return "sentence"
-    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.mistake("Whose mean is 0 behind a layer norm: a channel's, or a token's?")
-def channels_centred(x, out, x_other, out_other):
-    """A layer norm gives each channel a mean of 0 over the tokens."""
-    changed = (x != x_other).any(-1)
-    moved = (out - out_other).abs().amax(-1) > 1e-4
-    if moved[~changed.any(1)].any():
-        return "batch"
-    if (moved & ~changed).any():
-        return "sentence"
-    return "layer" if out.mean((0, 1)).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.alternative
-def by_what_is_centred(x, out, x_other, out_other):
-    """Exchanges nothing: asks over which axes the outputs have a mean of 0."""
-    for name, axes in (("layer", (-1,)), ("sentence", (-2, -1)), ("batch", (0, 1))):
-        if out.double().mean(axes).abs().max() < 1e-3:
-            return name
-    return "frozen"
-
-
-@exercise.alternative
-def by_counting(x, out, x_other, out_other):
-    """Counts tokens that moved in each sentence, and says so on stderr."""
-    import sys
-
-    moved = ~torch.isclose(out, out_other, atol=1e-4, rtol=0).all(-1)
-    counts = moved.sum(1)
-    print("moved", counts.tolist(), file=sys.stderr)
-    if (counts > 0).sum() > 1:
-        return "batch"
-    if counts.max() > 1:
-        return "sentence"
-    token = out.reshape(-1, out.shape[-1])
-    return "layer" if (token.sum(-1) ** 2).sum() < 1e-3 else "frozen"

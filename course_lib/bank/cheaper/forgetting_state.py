@@ -1,13 +1,6 @@
-"""Exercise ``cheaper.forgetting_state``."""
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
 
 
 def features(x):
@@ -15,37 +8,8 @@ def features(x):
     return F.elu(x) + 1
 
 
-def masked_table(
-    q: Tensor, k: Tensor, v: Tensor, state: Tensor, total: Tensor, decay: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """All pairs at once: products of features under a causal mask, faded by their distance."""
-    q, k = features(q), features(k)
-    place = torch.arange(q.shape[-2])
-    faded = decay ** (place[:, None] - place).clamp(min=0).to(q.dtype)
-    weights = (q @ k.mT * faded).tril()
-    # What was kept before the first token has faded once when that token reads.
-    since = (decay ** (place + 1).to(q.dtype)).unsqueeze(-1)
-    sums = weights.sum(-1, keepdim=True) + since * (q @ total.unsqueeze(-1))
-    out = (weights @ v + since * (q @ state)) / sums
-    kept = k * faded[-1].unsqueeze(-1)
-    return out, since[-1] * state + kept.mT @ v, since[-1] * total + kept.sum(-2)
-
-
-def reference(
-    q: Tensor, k: Tensor, v: Tensor, state: Tensor, total: Tensor, decay: float = 1.0
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The masked table, in pieces of 64 tokens."""
-    outs = []
-    for a, b, c in zip(q.split(64, -2), k.split(64, -2), v.split(64, -2), strict=True):
-        out, state, total = masked_table(a, b, c, state, total, decay)
-        outs.append(out)
-    return torch.cat(outs, -2), state, total
-
-
 exercise = Exercise(
     id="cheaper.forgetting_state",
-    function="forgetting_state",
-    reference=reference,
     points=6,
     minutes=20,
     difficulty=3,
@@ -88,122 +52,105 @@ def kept_of(
     return phi.mT @ v, phi.sum(-2)
 
 
-def three(t: Trial, *args: object) -> list[Tensor]:
-    """What the answer returns, as three tensors."""
-    return t.parts(t.call(*args), *exercise.returns)
-
-
 @exercise.prop(
-    "where all values are alike, the output is that value",
-    points=0.5,
-    hint="What are the weights of one query divided by? Follow a single token on an empty state.",
+    0.5, "What are the weights of one query divided by? Follow a single token on an empty state."
 )
 def averages(t: Trial) -> None:
+    """where all values are alike, the output is that value"""
     for T in (1, t.integer(3, 5)):
         q, k, _ = drawn(t, T)
         want = t.randn(1, 4).expand(T, 4).contiguous()
-        out, state, _ = three(t, q, k, want, *nothing_yet(), 1.0)
+        out, state, _ = t.parts(t.call(q, k, want, *nothing_yet(), 1.0))
         t.expect(state.any(), "the state that came back is 0: nothing has been written")
         t.close(out, want, "the output", note=f"{T} tokens on an empty state")
 
 
-@exercise.prop(
-    "without a decay it is the table of weights with a causal mask",
-    points=1,
-    hint="Write out the weights of the second of two tokens. Which features meet in each?",
-)
+@exercise.prop(1, "Write out the weights of the second of two tokens. Which features meet in each?")
 def as_a_table(t: Trial) -> None:
+    """without a decay it is the table of weights with a causal mask"""
     for T in (2, t.integer(4, 7)):
         args = *drawn(t, T), *nothing_yet()
         note = f"{T} tokens on an empty state, no decay given"
-        t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=note)
+        t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=note)
 
 
 @exercise.prop(
-    "with a decay older tokens count less, those before the first call too",
-    points=1,
-    hint="A token that was written three steps ago: how often has it been multiplied by the decay,"
-    " and where do its features stand besides the numerator?",
+    1,
+    "A token that was written three steps ago: how often has it been multiplied by the decay, and"
+    " where do its features stand besides the numerator?",
 )
 def fading(t: Trial) -> None:
+    """with a decay older tokens count less, those before the first call too"""
     for decay in (0.5, t.integer(80, 95) / 100):
         args = *drawn(t, t.integer(4, 7)), *nothing_yet(), decay
-        t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=f"decay {decay:g}")
+        t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=f"decay {decay:g}")
         args = *drawn(t, 3), *kept_of(t), decay
         note = f"decay {decay:g}, on a state of three tokens"
-        t.close(three(t, *args)[0], t.want(*args)[0], "the output", note=note)
+        t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=note)
 
 
 @exercise.prop(
-    "the state comes back: a row for each feature, a column for each channel of the values",
-    points=0.5,
-    hint="One key (1, 2) and one value (3, 5), as features already: which four numbers stand where?"
+    0.5,
+    "One key (1, 2) and one value (3, 5), as features already: which four numbers stand where?"
     " And by what has the newest token been multiplied when the call ends?",
 )
 def state_back(t: Trial) -> None:
+    """the state comes back: a row for each feature, a column for each channel of the values"""
     for decay in (1.0, 0.5):
         args = *drawn(t, 3), *kept_of(t), decay
-        t.close(three(t, *args)[1], t.want(*args)[1], "the state", note=f"decay {decay:g}")
+        t.close(t.parts(t.call(*args))[1], t.want(*args)[1], "the state", note=f"decay {decay:g}")
 
 
 @exercise.prop(
-    "the total comes back: one number for each feature",
-    points=0.5,
-    hint="The weights of a query sum to its features times the total. What must fade in it?",
+    0.5, "The weights of a query sum to its features times the total. What must fade in it?"
 )
 def total_back(t: Trial) -> None:
+    """the total comes back: one number for each feature"""
     for decay in (1.0, 0.5):
         args = *drawn(t, 3), *kept_of(t), decay
-        t.close(three(t, *args)[2], t.want(*args)[2], "the total", note=f"decay {decay:g}")
+        t.close(t.parts(t.call(*args))[2], t.want(*args)[2], "the total", note=f"decay {decay:g}")
 
 
-@exercise.prop(
-    "a text read in pieces comes out as it does in one",
-    points=0.5,
-    hint="Hand what came back to the next call. What does that call start from?",
-)
+@exercise.prop(0.5, "Hand what came back to the next call. What does that call start from?")
 def in_pieces(t: Trial) -> None:
+    """a text read in pieces comes out as it does in one"""
     q, k, v = drawn(t, 6)
     for decay in (1.0, 0.7):
         seen = kept_of(t)
         # Against the answer's own reading at once: whether that is right is asked above.
-        whole = t.a_tensor(three(t, q, k, v, *seen, decay)[0], (6, 4), "the output")
+        whole = t.a_tensor(t.parts(t.call(q, k, v, *seen, decay))[0], (6, 4), "the output")
         t.expect((whole[1:] - whole[:1]).abs().max() > 1e-3, "all tokens find the same")
         outs = []
         for a, b, c in zip(*(x.split([2, 1, 3]) for x in (q, k, v)), strict=True):
-            out, *rest = three(t, a, b, c, *seen, decay)
+            out, *rest = t.parts(t.call(a, b, c, *seen, decay))
             seen = rest[0], rest[1]
             outs.append(out)
         t.close(torch.cat(outs), whole, "the output, read in pieces", note=f"decay {decay:g}")
 
 
-@exercise.prop(
-    "no token learns anything of those that come after it",
-    points=0.5,
-    hint="When the third token reads, what has been written into the state?",
-)
+@exercise.prop(0.5, "When the third token reads, what has been written into the state?")
 def no_future(t: Trial) -> None:
+    """no token learns anything of those that come after it"""
     q, k, v = drawn(t, 5)
     seen = kept_of(t)
-    before = t.a_tensor(three(t, q, k, v, *seen, 0.9)[0], (5, 4), "the output")
+    before = t.a_tensor(t.parts(t.call(q, k, v, *seen, 0.9))[0], (5, 4), "the output")
     # The value stays: a function that hands on the values would see nothing of this.
     q, k = (torch.cat([x[:-1], -2 * x[-1:]]) for x in (q, k))
-    after = three(t, q, k, v, *seen, 0.9)[0]
+    after = t.parts(t.call(q, k, v, *seen, 0.9))[0]
     t.close(after[:-1], before[:-1], "the output of those before the last", note="another last key")
     t.expect((after[-1] - before[-1]).abs().max() > 1e-4, "the last output has not changed")
 
 
 @exercise.prop(
-    "other widths of keys and values, any axes in front; gradients; nothing is changed in place",
-    points=0.5,
-    hint="Count axes from the end. Does anything write into the state that it was given?",
+    0.5, "Count axes from the end. Does anything write into the state that it was given?"
 )
 def the_rest(t: Trial) -> None:
+    """other widths of keys and values, any axes in front; gradients; nothing is changed in place"""
     for lead in ((2,), (2, 3)):
         args = *drawn(t, 3, lead, 5, 2), *kept_of(t, lead, 5, 2)
-        both = three(t, *args, 0.8)
+        both = t.parts(t.call(*args, 0.8))
         last = tuple(n - 1 for n in lead)
-        alone = three(t, *(x[last] for x in args), 0.8)
+        alone = t.parts(t.call(*(x[last] for x in args), 0.8))
         for found, one, what in zip(both, alone, exercise.returns, strict=True):
             t.close(found[last], one, what, note=f"the last of {tuple(args[2].shape)}, and alone")
     double = torch.float64
@@ -211,12 +158,9 @@ def the_rest(t: Trial) -> None:
     t.unchanged(*drawn(t, 3), *kept_of(t), 0.8)
 
 
-@exercise.prop(
-    "16,000 tokens cost no table of 16,000 x 16,000",
-    points=1,
-    hint="How large is the largest tensor that you make, and does it grow with the text?",
-)
+@exercise.prop(1, "How large is the largest tensor that you make, and does it grow with the text?")
 def long_text(t: Trial) -> None:
+    """16,000 tokens cost no table of 16,000 x 16,000"""
     T, last = 16_000, 200
     seeds = [t.integer(0, 10**6) for _ in range(3)]
     q, k, v = (normal([1, T, 4], seed) for seed in seeds)
@@ -224,7 +168,7 @@ def long_text(t: Trial) -> None:
     places, want = t.slices((1, 1), (T, 20)), []
     for _, at in places:
         near = slice(max(at.stop - last, 0), at.stop)
-        short = three(t, *(x[:, near] for x in (q, k, v)), *nothing_yet((1,)), 0.8)
+        short = t.parts(t.call(*(x[:, near] for x in (q, k, v)), *nothing_yet((1,)), 0.8))
         out = t.a_tensor(short[0], v[:, near].shape, "the output")[:, -20:]
         t.expect(bool(out.any()), "all outputs are 0")
         want.append([out, short[1][:, :0], short[2][:, :0]])
@@ -238,141 +182,3 @@ def long_text(t: Trial) -> None:
         cpu=20,
         why="16,000 tokens",
     )
-
-
-@exercise.mistake("Follow the very first token. What is in the state when its query arrives?")
-def reads_before_it_writes(q, k, v, state, total, decay=1.0):
-    """A token reads what the others have left, and then writes."""
-    q, k = features(q), features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state, total = decay * state, decay * total
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-        state = state + k[..., i, :, None] * v[..., i, None, :]
-        total = total + k[..., i, :]
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.mistake("Put 1 into every value. Is your output 1?")
-def sums_not_averages(q, k, v, state, total, decay=1.0):
-    """The output is what the query reads from the state; the total is only handed on."""
-    q, k = features(q), features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = decay * total + k[..., i, :]
-        outs.append((q[..., i : i + 1, :] @ state).squeeze(-2))
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.mistake("Numerator and denominator are sums over the same tokens. With the same factors?")
-def total_never_fades(q, k, v, state, total, decay=1.0):
-    """Only the state forgets; the total counts every key in full."""
-    q, k = features(q), features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = total + k[..., i, :]
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.mistake("In the table of weights, which factor stands on the diagonal?")
-def newest_fades_too(q, k, v, state, total, decay=1.0):
-    """A token is written first, and then everything in the state fades."""
-    q, k = features(q), features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * (state + k[..., i, :, None] * v[..., i, None, :])
-        total = decay * (total + k[..., i, :])
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.mistake("Take a key that is 0 but for one feature. Which part of the state may change?")
-def state_transposed(q, k, v, state, total, decay=1.0):
-    """The state has a row for each channel of the values and a column for each feature."""
-    q, k = features(q), features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + v[..., i, :, None] * k[..., i, None, :]
-        total = decay * total + k[..., i, :]
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.mistake("Can one of your weights be negative? Print them for two tokens.")
-def features_of_keys_alone(q, k, v, state, total, decay=1.0):
-    """What is written are features; what reads is the query itself."""
-    k = features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = decay * total + k[..., i, :]
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.mistake("Change the last key. Which outputs change?")
-def all_written_then_read(q, k, v, state, total, decay=1.0):
-    """The whole text is written into the state, which all queries then read."""
-    q, k = features(q), features(k)
-    for i in range(k.shape[-2]):
-        state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = decay * total + k[..., i, :]
-    return q @ state / (q @ total.unsqueeze(-1)), state, total
-
-
-@exercise.mistake("A text goes on in a second call. What does it know of the first?")
-def starts_anew(q, k, v, state, total, decay=1.0):
-    """Every call begins with an empty state."""
-    q, k = features(q), features(k)
-    state, total = torch.zeros_like(state), torch.zeros_like(total)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = decay * total + k[..., i, :]
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
-
-
-@exercise.alternative
-def a_column_of_ones(q, k, v, state, total, decay=1.0):
-    """The total is one more column of the state; prints to stderr."""
-    import sys
-
-    print("one state", file=sys.stderr)
-    values = torch.cat([v, torch.ones_like(v[..., :1])], dim=-1)
-    joined = torch.cat([state, total.unsqueeze(-1)], dim=-1)
-    outs = []
-    for query, key, value in zip(
-        features(q).unbind(-2), features(k).unbind(-2), values.unbind(-2), strict=True
-    ):
-        joined = decay * joined + torch.einsum("...m,...d->...md", key, value)
-        read = torch.einsum("...m,...md->...d", query, joined)
-        outs.append(read[..., :-1] / read[..., -1:])
-    return torch.stack(outs, dim=-2), joined[..., :-1], joined[..., -1]
-
-
-@exercise.alternative
-def piece_by_piece(q, k, v, state, total, decay=1.0):
-    """Masked tables of 50 tokens, and the state between them."""
-    q, k = features(q), features(k)
-    outs = []
-    for a, b, c in zip(q.split(50, -2), k.split(50, -2), v.split(50, -2), strict=True):
-        n = torch.arange(a.shape[-2], dtype=a.dtype)
-        faded = (decay ** (n[:, None] - n).clamp(min=0)).tril()
-        weights, before = a @ b.mT * faded, (decay ** (n + 1)).unsqueeze(-1)
-        above = weights @ c + before * (a @ state)
-        below = weights.sum(-1, keepdim=True) + before * (a @ total.unsqueeze(-1))
-        outs.append(above / below)
-        rest = b * faded[-1].unsqueeze(-1)
-        state = before[-1] * state + rest.mT @ c
-        total = before[-1] * total + rest.sum(-2)
-    return torch.cat(outs, -2), state, total

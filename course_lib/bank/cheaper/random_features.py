@@ -1,24 +1,9 @@
-"""Exercise ``cheaper.random_features``."""
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
 from course_lib.attention import scaled_dot_product_attention
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
-from course_lib.efficient import orthogonal_features, performer_linear_attention
-
-
-def reference(q: Tensor, k: Tensor, v: Tensor, directions: Tensor) -> Tensor:
-    """The library's output, with any axes in front."""
-    lead = q.shape[:-2]
-    q, k, v = (x.reshape(1, -1, *x.shape[-2:]) for x in (q, k, v))
-    out = performer_linear_attention(q, k, v, directions, eps=0.0)
-    return out.reshape(*lead, *out.shape[-2:])
+from course_lib.efficient import orthogonal_features
 
 
 def colleagues_random_features(q, k, v, directions):
@@ -34,8 +19,6 @@ def colleagues_random_features(q, k, v, directions):
 
 exercise = Exercise(
     id="cheaper.random_features",
-    function="random_features",
-    reference=reference,
     points=6,
     minutes=25,
     difficulty=3,
@@ -63,11 +46,13 @@ def drawn(
 
 
 def averages_only(t: Trial) -> None:
-    """What was handed out averages nothing: it earns nothing by itself."""
+    """What was handed out averages nothing, and a mean asks nobody: they earn nothing."""
     q, k, v, directions = drawn(t, 1, 4, 5, 4, 3, m=6)
     got = t.call(q, k, torch.ones_like(v), directions)
     given = colleagues_random_features(q, k, torch.ones_like(v), directions)
     t.expect(difference(got, given) is not None, "it is the colleague's function")
+    mean = v.mean(-2, keepdim=True).expand(1, 4, 3)
+    t.expect(difference(t.call(q, k, v, directions), mean) is not None, "all keys weigh alike")
 
 
 def weights_of(t: Trial, q: Tensor, k: Tensor, directions: Tensor) -> Tensor:
@@ -83,12 +68,10 @@ def shares(t: Trial, q: Tensor, k: Tensor, directions: Tensor, note: str) -> Non
     t.close(weights_of(t, q, k, directions), want, "the shares of the keys", note=note)
 
 
-@exercise.prop(
-    "an average of equal values is that value",
-    points=1,
-    hint="What do the weights of a row add up to? Which step of the softmax does that?",
-)
+@exercise.prop(1, "What do the weights of a row add up to? Which step of the softmax does that?")
 def averages(t: Trial) -> None:
+    """an average of equal values is that value"""
+    averages_only(t)
     q, k, _, directions = drawn(t, 2, 5, 6, 4, 4, m=8)
     row = t.randn(1, 1, 4)
     want = row.expand(2, 5, 4)
@@ -96,24 +79,21 @@ def averages(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a longer key has no larger feature for its length: half its square is subtracted",
-    points=1,
-    hint="The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which terms of it"
-    " are too many?",
+    1,
+    "The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which terms of it are"
+    " too many?",
 )
 def lengths(t: Trial) -> None:
+    """a longer key has no larger feature for its length: half its square is subtracted"""
     # In one channel the scale is 1, whichever root is taken.
     for m in (1, 5):
         k = t.randn(4, 1) * torch.tensor([0.3, 1.0, 1.7, 2.5])[:, None]
         shares(t, t.randn(3, 1), k, t.randn(m, 1), f"one channel, {m} directions")
 
 
-@exercise.prop(
-    "queries and keys are scaled so that their products are divided by the root of the width",
-    points=1,
-    hint="What must q' be for q'·k' to be q·k/√Dh?",
-)
+@exercise.prop(1, "What must q' be for q'·k' to be q·k/√Dh?")
 def scale(t: Trial) -> None:
+    """queries and keys are scaled so that their products are divided by the root of the width"""
     # Keys of one length, so that whatever depends on it alone cancels in each row.
     for Dh in (4, 9):
         k = F.normalize(t.randn(5, Dh), dim=-1)
@@ -121,12 +101,12 @@ def scale(t: Trial) -> None:
 
 
 @exercise.prop(
-    "all together: the formula, and attention itself with many features",
-    points=0.5,
-    hint="Take one query, one key and one direction. What must the feature of the key be, and what"
-    " is the output if there is one key only?",
+    0.5,
+    "Take one query, one key and one direction. What must the feature of the key be, and what is"
+    " the output if there is one key only?",
 )
 def values(t: Trial) -> None:
+    """all together: the formula, and attention itself with many features"""
     T = t.integer(5, 8)
     t.same(*drawn(t, 2, T, T, 4, 4, m=8))
     t.same(*drawn(t, 1, T, T, 3, 3, m=1), note="a single direction")
@@ -140,12 +120,9 @@ def values(t: Trial) -> None:
     t.expect((got - exact).norm() < 0.6 * exact.norm(), "with 4,096 directions it is not near")
 
 
-@exercise.prop(
-    "other numbers of keys than of queries, other widths, any axes in front",
-    points=0.5,
-    hint="Sum over keys, not over queries. Count axes from the end.",
-)
+@exercise.prop(0.5, "Sum over keys, not over queries. Count axes from the end.")
 def shapes(t: Trial) -> None:
+    """other numbers of keys than of queries, other widths, any axes in front"""
     averages_only(t)
     directions = t.randn(6, 9)
     for lead in ((2,), (2, 3), (1,)):
@@ -157,23 +134,22 @@ def shapes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients reach queries, keys and values; nothing is changed in place",
-    points=0.5,
-    hint="Does the division cut the graph? Is an operation with an underscore at its end there?",
+    0.5, "Does the division cut the graph? Is an operation with an underscore at its end there?"
 )
 def gradients(t: Trial) -> None:
+    """gradients reach queries, keys and values; nothing is changed in place"""
     averages_only(t)
     t.gradient(*drawn(t, 1, 3, 4, 3, 3, m=4, dtype=torch.float64))
     t.unchanged(*drawn(t, 1, 4, 5, 4, 4, m=6))
 
 
 @exercise.prop(
-    "100,000 queries and keys cost no matrix of 100,000 x 100,000",
-    points=1.5,
-    hint="(A B) C is A (B C). Which of the two has the smaller matrix in the middle? And the row"
-    " sums are a product with ones.",
+    1.5,
+    "(A B) C is A (B C). Which of the two has the smaller matrix in the middle? And the row sums"
+    " are a product with ones.",
 )
 def small_bill(t: Trial) -> None:
+    """100,000 queries and keys cost no matrix of 100,000 x 100,000"""
     # In double precision, since sums over so many keys nearly cancel.
     shapes = ([100_000, 4], [100_000, 4], [100_000, 4], [16, 4])
     seeds = [t.integer(0, 10**6) for _ in shapes]
@@ -192,102 +168,3 @@ def small_bill(t: Trial) -> None:
         cpu=4,
         why="100,000 queries with 16 features each",
     )
-
-
-@exercise.mistake("Put 1 into every value. Is your output 1?")
-def numerator_alone(q, k, v, directions):
-    """Attention is phi(Q) phi(K)^T V, as printed."""
-    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
-    phi_q, phi_k = (
-        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
-    )
-    return phi_q @ (phi_k.mT @ v) / len(directions)
-
-
-@exercise.mistake("What is the mean of exp(w·x) over directions w, and what is it for a longer x?")
-def lengths_are_free(q, k, v, directions):
-    """The length of a key makes no difference to its features."""
-    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
-    phi_q, phi_k = ((x @ directions.mT).exp() for x in (q, k))
-    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
-    return phi_q @ (phi_k.mT @ v) / total
-
-
-@exercise.mistake("Both are scaled, and then multiplied. How often is the root of Dh in q'·k'?")
-def scaled_twice(q, k, v, directions):
-    """Queries and keys are both divided by the root of their width."""
-    q, k = (x * q.shape[-1] ** -0.5 for x in (q, k))
-    phi_q, phi_k = (
-        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
-    )
-    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
-    return phi_q @ (phi_k.mT @ v) / total
-
-
-@exercise.mistake("Which of your tensors has a row for each query and a column for each key?")
-def brackets_do_not_matter(q, k, v, directions):
-    """A product of three matrices costs the same in any order."""
-    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
-    phi_q, phi_k = (
-        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
-    )
-    weights = phi_q @ phi_k.mT
-    return weights / weights.sum(-1, keepdim=True) @ v
-
-
-@exercise.mistake("Do the weights of a query add up to the number of keys?")
-def mean_over_keys(q, k, v, directions):
-    """An average is a sum divided by the number of keys."""
-    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
-    phi_q, phi_k = (
-        (x @ directions.mT - x.square().sum(-1, keepdim=True) / 2).exp() for x in (q, k)
-    )
-    return phi_q @ (phi_k.mT @ v) / (len(directions) * k.shape[-2])
-
-
-@exercise.mistake("A factor of a query cancels in its row. Does a factor of a single key cancel?")
-def each_key_its_maximum(q, k, v, directions):
-    """Subtracting the largest exponent of each row is always harmless."""
-    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
-    phi_q, phi_k = ((x @ directions.mT).softmax(-1) for x in (q, k))
-    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
-    return phi_q @ (phi_k.mT @ v) / total
-
-
-@exercise.mistake("Is it the length or its square, and half of it or the whole?")
-def whole_square(q, k, v, directions):
-    """The exponent loses the square of the length, not half of it."""
-    q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
-    phi_q, phi_k = ((x @ directions.mT - x.square().sum(-1, keepdim=True)).exp() for x in (q, k))
-    total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
-    return phi_q @ (phi_k.mT @ v) / total
-
-
-@exercise.alternative
-def a_column_of_ones(q, k, v, directions):
-    """The sums come along as one more value; the largest exponents are subtracted first."""
-    ones = torch.ones_like(v[..., :1])
-    x, y = (z / q.shape[-1] ** 0.25 for z in (q, k))
-    a, b = (z @ directions.T - (z * z).sum(-1, keepdim=True) / 2 for z in (x, y))
-    a = torch.exp(a - a.amax(-1, keepdim=True))
-    b = torch.exp(b - b.amax((-2, -1), keepdim=True))
-    found = torch.matmul(a, torch.matmul(b.transpose(-2, -1), torch.cat([v, ones], -1)))
-    return found[..., :-1] / found[..., -1:]
-
-
-@exercise.alternative
-def feature_by_feature(q, k, v, directions):
-    """One direction after the other, with nothing kept but the two sums; prints to stderr."""
-    import sys
-
-    print(len(directions), "directions", file=sys.stderr)
-    root = q.shape[-1] ** 0.25
-    above, below = 0.0, 0.0
-    for direction in directions:
-        a, b = (
-            torch.exp((x / root * direction).sum(-1) - (x / root).pow(2).sum(-1) / 2)
-            for x in (q, k)
-        )
-        below = below + a * b.sum(-1, keepdim=True)
-        above = above + a.unsqueeze(-1) * (b.unsqueeze(-1) * v).sum(-2, keepdim=True)
-    return above / below.unsqueeze(-1)

@@ -1,28 +1,9 @@
-"""Exercise ``favit.group_costs``."""
-
 from typing import Any
 
-import torch
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.favit import factorised_cost, window_cost
-
-
-def reference(
-    rows: int, columns: int, d_model: int, reduction: int, window: int = 7
-) -> tuple[int, int, int, int]:
-    """The library's counts."""
-    cost = factorised_cost(rows, columns, d_model, reduction, window)
-    within = window_cost(rows, columns, d_model, window)
-    return cost.reduced, cost.local, cost.dilated, within
-
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="favit.group_costs",
-    function="group_costs",
-    reference=reference,
     points=5,
     minutes=15,
     difficulty=2,
@@ -47,159 +28,43 @@ def some(t: Trial, places: tuple[int, ...], *args: int, **more: Any) -> None:
 
 
 @exercise.prop(
-    "the maps that FaViT was made for: the local group, and plain windows",
-    points=1,
-    hint="Each group: queries times keys times channels, once for scores and once for values.",
+    1, "Each group: queries times keys times channels, once for scores and once for values."
 )
 def stages(t: Trial) -> None:
+    """the maps that FaViT was made for: the local group, and plain windows"""
     for side, reduction in ((56, 8), (28, 4), (14, 2)):
         some(t, (1, 3), side, side, 16 * t.integer(2, 8), reduction)
 
 
 @exercise.prop(
-    "a larger map: which group's keys grow with it?",
-    points=1,
-    hint="How many tokens does the reduced map have when the map has twice the side? And when the"
+    1,
+    "How many tokens does the reduced map have when the map has twice the side? And when the"
     " stride does not divide it?",
 )
 def larger(t: Trial) -> None:
+    """a larger map: which group's keys grow with it?"""
     some(t, (0,), 56, 56, 32, 8)
     some(t, (0,), 112, 112, 32, 8)
     some(t, (0, 3), 4 * t.integer(17, 40), 4 * t.integer(17, 40), 64, 4)
 
 
-@exercise.prop(
-    "a map that the stride doesn't divide: what doesn't fill a kernel is not read",
-    points=1,
-    hint="Where does the last kernel of a convolution without padding begin?",
-)
+@exercise.prop(1, "Where does the last kernel of a convolution without padding begin?")
 def left_over(t: Trial) -> None:
+    """a map that the stride doesn't divide: what doesn't fill a kernel is not read"""
     some(t, (0,), 49, 63, 32, 8)
     some(t, (0,), 35, 7 * t.integer(3, 9), 48, 4)
 
 
-@exercise.prop(
-    "reduction 1: two groups, with an eighth and seven eighths",
-    points=1,
-    hint="What would a dilated group with dilation 1 be?",
-)
+@exercise.prop(1, "What would a dilated group with dilation 1 be?")
 def two_groups(t: Trial) -> None:
+    """reduction 1: two groups, with an eighth and seven eighths"""
     some(t, (1, 2), 7, 7, 16 * t.integer(2, 9), 1)
     some(t, (0, 2), 14, 7, 8 * t.integer(3, 9), 1)
 
 
-@exercise.prop("other windows", points=1, hint="How many keys are left when all windows are fused?")
+@exercise.prop(1, "How many keys are left when all windows are fused?")
 def other_windows(t: Trial) -> None:
+    """other windows"""
     window = t.integer(2, 5)
     some(t, (2, 3), window * t.integer(4, 9), window * t.integer(4, 9), 32, 2, window)
     some(t, (1, 3), 4 * window, 5 * window, 24, 1, window=window)
-
-
-@exercise.mistake("A stride of r leaves one row of r, and one column of r.")
-def shrinks_once(rows, columns, d_model, reduction, window=7):
-    """A stride of r leaves one token of r."""
-    n = rows * columns
-    c, d = (d_model // 8, d_model // 8 * 7) if reduction == 1 else (d_model // 8, d_model // 16 * 7)
-    each = 2 * n * window**2
-    last = 0 if reduction == 1 else each * d
-    return 2 * n * (n // reduction) * c, each * d, last, each * d_model
-
-
-@exercise.mistake("Is a kernel that hangs over the edge computed?")
-def rounds_up(rows, columns, d_model, reduction, window=7):
-    """Every token of the map is in the reduced one."""
-    n = rows * columns
-    c, d = (d_model // 8, d_model // 8 * 7) if reduction == 1 else (d_model // 8, d_model // 16 * 7)
-    each = 2 * n * window**2
-    last = 0 if reduction == 1 else each * d
-    reduced = -(-rows // reduction) * -(-columns // reduction)
-    return 2 * n * reduced * c, each * d, last, each * d_model
-
-
-@exercise.mistake("Which group would see the same as another when the dilation is 1?")
-def always_three(rows, columns, d_model, reduction, window=7):
-    """There are three groups in every stage."""
-    n = rows * columns
-    each = 2 * n * window**2
-    reduced = (rows // reduction) * (columns // reduction)
-    part = d_model * 7 // 16
-    return 2 * n * reduced * (d_model // 8), each * part, each * part, each * d_model
-
-
-@exercise.mistake("Scores take a product of each pair. What else does?")
-def scores_alone(rows, columns, d_model, reduction, window=7):
-    """What attention costs are its scores."""
-    n = rows * columns
-    c, d = (d_model // 8, d_model // 8 * 7) if reduction == 1 else (d_model // 8, d_model // 16 * 7)
-    each = n * window**2
-    last = 0 if reduction == 1 else each * d
-    return n * (rows // reduction) * (columns // reduction) * c, each * d, last, each * d_model
-
-
-@exercise.mistake("How many channels of the model does each group have?")
-def full_width(rows, columns, d_model, reduction, window=7):
-    """Every group works on the whole width."""
-    each = 2 * rows * columns * d_model
-    reduced = (rows // reduction) * (columns // reduction)
-    last = 0 if reduction == 1 else each * window**2
-    return each * reduced, each * window**2, last, each * window**2
-
-
-@exercise.mistake("Fusing gives one window. What stays of the number of windows?")
-def windows_not_fused(rows, columns, d_model, reduction, window=7):
-    """A query of the local group attends to the tokens of all windows."""
-    n = rows * columns
-    c, d = (d_model // 8, d_model // 8 * 7) if reduction == 1 else (d_model // 8, d_model // 16 * 7)
-    reduced = (rows // reduction) * (columns // reduction)
-    each = 2 * n * window**2
-    last = 0 if reduction == 1 else each * d
-    return 2 * n * reduced * c, 2 * n * n * d, last, each * d_model
-
-
-@exercise.mistake("On a map of twice the side, is the reduced one still a window?")
-def three_windows(rows, columns, d_model, reduction, window=7):
-    """All groups have as many keys as a window has tokens."""
-    c, d = (d_model // 8, d_model // 8 * 7) if reduction == 1 else (d_model // 8, d_model // 16 * 7)
-    each = 2 * rows * columns * window**2
-    return each * c, each * d, 0 if reduction == 1 else each * d, each * d_model
-
-
-@exercise.alternative
-def by_key_counts(rows, columns, d_model, reduction, window=7):
-    """A table of keys and shares."""
-    groups = [(rows // reduction * (columns // reduction), 2), (window * window, 7)]
-    groups.append((window * window, 7 if reduction > 1 else 0))
-    total = 9 - 1 if reduction == 1 else 16
-    if reduction == 1:
-        groups[0] = (rows * columns, 1)
-    counts = [2 * rows * columns * keys * d_model * share // total for keys, share in groups]
-    return (*counts, 2 * rows * columns * d_model * window * window)
-
-
-@exercise.alternative
-def by_counting_operations(rows, columns, d_model, reduction, window=7):
-    """Runs the products on tensors without numbers, and counts them; warns."""
-    import warnings
-
-    from torch.utils.flop_counter import FlopCounterMode
-
-    warnings.warn("counted", stacklevel=1)
-
-    def count(n_keys, width):
-        if not width:
-            return 0
-        q = torch.empty(rows * columns, width, device="meta")
-        k = torch.empty(n_keys, width, device="meta")
-        with FlopCounterMode(display=False) as counter:
-            q @ k.T @ k
-        return counter.get_total_flops() // 2
-
-    if reduction == 1:
-        widths = [d_model // 8, d_model - d_model // 8, 0]
-    else:
-        widths = [d_model // 8, (d_model - d_model // 8) // 2, (d_model - d_model // 8) // 2]
-    map_ = torch.empty(1, 1, rows, columns, device="meta")
-    shrunk = F.max_pool2d(map_, reduction).numel()
-    keys = [shrunk, window**2, window**2]
-    counts = [count(n, width) for n, width in zip(keys, widths, strict=True)]
-    return counts[0], counts[1], counts[2], count(window**2, d_model)

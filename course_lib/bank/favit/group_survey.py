@@ -1,23 +1,7 @@
-"""Exercise ``favit.group_survey``."""
-
-import math
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.favit import group_survey as library_group_survey
-
-
-def reference(rows: int, columns: int, window: int, dilation: int) -> tuple[int, int, int]:
-    """The library's survey."""
-    return library_group_survey(rows, columns, window, dilation)
-
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="favit.group_survey",
-    function="group_survey",
-    reference=reference,
     points=5,
     minutes=15,
     difficulty=2,
@@ -35,33 +19,28 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "a map that is exactly one area",
-    points=1,
-    hint="Write the samples of a window of 3 at dilation 4 on a line. How many gaps do you jump?",
+    1, "Write the samples of a window of 3 at dilation 4 on a line. How many gaps do you jump?"
 )
 def one_area(t: Trial) -> None:
+    """a map that is exactly one area"""
     window, dilation = t.integer(3, 6), t.integer(2, 5)
     side = dilation * (window - 1) + 1
     t.same(side, side, window, dilation)
 
 
 @exercise.prop(
-    "a map that areas tile, oblong",
-    points=1,
-    hint="How many areas stand side by side along each axis, and how many is that together?",
+    1, "How many areas stand side by side along each axis, and how many is that together?"
 )
 def tiled(t: Trial) -> None:
+    """a map that areas tile, oblong"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)
     side = dilation * (window - 1) + 1
     t.same(2 * side, 3 * side, window, dilation)
 
 
-@exercise.prop(
-    "a map that areas don't fill: samples beyond the edge are not on the map",
-    points=1.5,
-    hint="The last area begins on the map. Which of its samples still lie there?",
-)
+@exercise.prop(1.5, "The last area begins on the map. Which of its samples still lie there?")
 def edge(t: Trial) -> None:
+    """a map that areas don't fill: samples beyond the edge are not on the map"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)
     size = dilation * (window - 1) + 1
     for left_over in (1, dilation + 1, size - 1):
@@ -69,12 +48,9 @@ def edge(t: Trial) -> None:
         t.same(side, side, window, dilation)
 
 
-@exercise.prop(
-    "an oblong map that areas don't fill",
-    points=0.5,
-    hint="Rows and columns are counted apart: each has areas and samples of its own.",
-)
+@exercise.prop(0.5, "Rows and columns are counted apart: each has areas and samples of its own.")
 def oblong(t: Trial) -> None:
+    """an oblong map that areas don't fill"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)
     size = dilation * (window - 1) + 1
     t.same(size + 1, 3 * size - 1, window, dilation)
@@ -82,103 +58,10 @@ def oblong(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a map smaller than an area, a window of one sample, and no gaps",
-    points=1,
-    hint="How large is an area of one sample? And how many areas does the smallest map need?",
+    1, "How large is an area of one sample? And how many areas does the smallest map need?"
 )
 def extremes(t: Trial) -> None:
+    """a map smaller than an area, a window of one sample, and no gaps"""
     t.same(t.integer(2, 6), t.integer(2, 6), 7, 8)
     t.same(4, t.integer(5, 9), 1, t.integer(2, 5))
     t.same(14, t.integer(15, 20), 7, 1)
-
-
-@exercise.mistake("Where does the last sample of a window lie, and what comes behind it?")
-def dilation_times_window(rows, columns, window, dilation):
-    """M samples at distance D take D times M places."""
-    size = dilation * window
-    areas, samples = 1, 1
-    for side in (rows, columns):
-        along = math.ceil(side / size)
-        areas *= along
-        samples *= sum(a * size + i * dilation < side for a in range(along) for i in range(window))
-    return size, areas, samples
-
-
-@exercise.mistake("How many posts does a fence of six gaps have?")
-def gaps_alone(rows, columns, window, dilation):
-    """The side of an area is the distance from its first sample to its last."""
-    size = dilation * (window - 1)
-    areas, samples = 1, 1
-    for side in (rows, columns):
-        along = math.ceil(side / size)
-        areas *= along
-        samples *= sum(a * size + i * dilation < side for a in range(along) for i in range(window))
-    return size, areas, samples
-
-
-@exercise.mistake("What becomes of the tokens behind the last whole area?")
-def only_whole_areas(rows, columns, window, dilation):
-    """What doesn't fill an area is left out."""
-    size = dilation * (window - 1) + 1
-    areas = max(rows // size, 1) * max(columns // size, 1)
-    return size, areas, areas * window**2
-
-
-@exercise.mistake("In the picture, are all samples of the last area on the map?")
-def all_samples_on_the_map(rows, columns, window, dilation):
-    """Every area has all of its samples on the map."""
-    size = dilation * (window - 1) + 1
-    areas = math.ceil(rows / size) * math.ceil(columns / size)
-    return size, areas, areas * window**2
-
-
-@exercise.mistake("Try a map of one row and many columns.")
-def square_maps(rows, columns, window, dilation):
-    """Both axes are alike."""
-    size = dilation * (window - 1) + 1
-    along = math.ceil(rows / size)
-    samples = sum(a * size + i * dilation < rows for a in range(along) for i in range(window))
-    return size, along**2, samples**2
-
-
-@exercise.mistake("What lies between two samples: is it looked at?")
-def tokens_of_the_areas(rows, columns, window, dilation):
-    """A group reads all tokens of its areas."""
-    size = dilation * (window - 1) + 1
-    return size, math.ceil(rows / size) * math.ceil(columns / size), rows * columns
-
-
-@exercise.mistake("Do areas overlap? Where does the second one begin?")
-def sliding_areas(rows, columns, window, dilation):
-    """An area begins at every token, as a convolution's does."""
-    size = dilation * (window - 1) + 1
-    areas = max(rows - size + 1, 1) * max(columns - size + 1, 1)
-    return size, areas, areas * window**2
-
-
-@exercise.alternative
-def by_marking(rows, columns, window, dilation):
-    """Marks samples on a canvas that is larger than the map, and cuts the map out of it."""
-    reach = dilation * (window - 1)
-    areas = [-(-side // (reach + 1)) for side in (rows, columns)]
-    canvas = torch.zeros([n * (reach + 1) for n in areas], dtype=torch.bool)
-    for top in range(areas[0]):
-        for left in range(areas[1]):
-            y, x = top * (reach + 1), left * (reach + 1)
-            canvas[y : y + reach + 1 : dilation, x : x + reach + 1 : dilation] = True
-    return reach + 1, areas[0] * areas[1], int(canvas[:rows, :columns].sum())
-
-
-@exercise.alternative
-def by_formula(rows, columns, window, dilation):
-    """Whole areas have M samples, and the piece that is left over what fits into it; warns."""
-    import warnings
-
-    warnings.warn("integers only", stacklevel=1)
-    size = 1 + (window - 1) * dilation
-    (down, bottom), (across, right) = divmod(rows, size), divmod(columns, size)
-    lines = (
-        down * window + math.ceil(bottom / dilation),
-        across * window + math.ceil(right / dilation),
-    )
-    return size, (down + (bottom > 0)) * (across + (right > 0)), lines[0] * lines[1]

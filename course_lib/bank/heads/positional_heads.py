@@ -1,36 +1,8 @@
-"""Exercise ``heads.positional_heads``."""
-
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 Target = Callable[[int, int], int | None]
-
-
-def reference(
-    weights: Tensor, lengths: Tensor, share: float = 0.9, max_offset: int = 2
-) -> list[int | None]:
-    """The offset at which each head nearly always looks most, or None."""
-    T = weights.shape[-1]
-    places = torch.arange(T)
-    top = weights.argmax(-1) - places  # (B, H, T)
-    real = places < lengths[:, None]
-    found: list[int | None] = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in range(-max_offset, max_offset + 1):
-            there = places + offset
-            asked = real & (there >= 0) & (there < lengths[:, None])
-            hits = (top[:, h] == offset) & asked
-            if asked.any() and hits.sum() >= share * asked.sum():
-                kind = offset
-        found.append(kind)
-    return found
 
 
 def _content(t: Trial, T: int, length: int) -> list[int]:
@@ -87,12 +59,10 @@ def _sizes(t: Trial, *args: object, note: str = "") -> None:
 
 exercise = Exercise(
     id="heads.positional_heads",
-    function="positional_heads",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="04_heads.html#heads-roles",
+    chapter="04_worth.html#heads-roles",
     outcomes=("heads.roles",),
     example=_example,
     severe={
@@ -103,32 +73,25 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "finds heads that look at the previous token, the next one, or themselves",
-    points=0.5,
-    hint="For each query: where is its largest weight, and how far from the query is that?",
+    0.5, "For each query: where is its largest weight, and how far from the query is that?"
 )
 def neighbours(t: Trial) -> None:
+    """finds heads that look at the previous token, the next one, or themselves"""
     kinds = [_offset(n - 1) for n in t.permutation(3).tolist()]
     T = t.integer(10, 14)
     t.same(_maps(t, T, [T] * 3, [*kinds, _nothing], 0.97), torch.tensor([T] * 3))
 
 
-@exercise.prop(
-    "what counts is where most attention goes, not how much of it",
-    points=1,
-    hint="A row with weights 0.3, 0.2, 0.2, … has a largest one, too.",
-)
+@exercise.prop(1, "A row with weights 0.3, 0.2, 0.2, … has a largest one, too.")
 def weak(t: Trial) -> None:
+    """what counts is where most attention goes, not how much of it"""
     T = t.integer(10, 14)
     t.same(_maps(t, T, [T] * 2, [_offset(-1), _nothing, _offset(1)], 0.4), torch.tensor([T] * 2))
 
 
-@exercise.prop(
-    "queries whose key would lie outside the sentence are not held against a head",
-    points=1,
-    hint="In a sentence of 8 tokens, how many can look two tokens back?",
-)
+@exercise.prop(1, "In a sentence of 8 tokens, how many can look two tokens back?")
 def edges(t: Trial) -> None:
+    """queries whose key would lie outside the sentence are not held against a head"""
     kinds = [_offset(-2), _offset(2), _nothing]
     order = t.permutation(3).tolist()
     maps = _maps(t, 8, [8] * 3, [kinds[n] for n in order], 0.97)
@@ -138,11 +101,10 @@ def edges(t: Trial) -> None:
 
 
 @exercise.prop(
-    "padding neither asks nor counts",
-    points=1,
-    hint="Rows from `lengths` on belong to no word. Look at what your count does with them.",
+    1, "Rows from `lengths` on belong to no word. Look at what your count does with them."
 )
 def padding(t: Trial) -> None:
+    """padding neither asks nor counts"""
     lengths = [8, t.integer(9, 10), 16]
     kinds = [_offset(1), _nothing, _offset(-1)]
     order = t.permutation(3).tolist()
@@ -152,12 +114,10 @@ def padding(t: Trial) -> None:
     _sizes(t, _maps(t, 16, lengths, kinds, 0.98), torch.tensor(lengths), 0.97)
 
 
-@exercise.prop(
-    "heads that look to both sides, or are regular in some sentences only, are not positional",
-    points=0.5,
-    hint="Count over all queries of all sentences, and take no average before you look.",
-)
+@exercise.prop(0.5, "Count over all queries of all sentences, and take no average before you look.")
 def mixed(t: Trial) -> None:
+    """heads that look to both sides, or are regular in some sentences only, are not positional"""
+
     def both_sides(b: int, i: int) -> int:
         return i + (1 if i % 2 else -1)
 
@@ -171,12 +131,10 @@ def mixed(t: Trial) -> None:
     _sizes(t, maps, torch.tensor([12] * 3))
 
 
-@exercise.prop(
-    "all sentences are counted together, long ones for more than short ones",
-    points=0.5,
-    hint="Add up hits and queries over all sentences first, and divide once.",
-)
+@exercise.prop(0.5, "Add up hits and queries over all sentences first, and divide once.")
 def together(t: Trial) -> None:
+    """all sentences are counted together, long ones for more than short ones"""
+
     # Misses stand at odd places, which never look at the previous token by chance.
     def weak_when_short(b: int, i: int) -> int | None:
         return None if b == 0 and i in (3, 5) else i - 1
@@ -190,12 +148,10 @@ def together(t: Trial) -> None:
     _sizes(t, _maps(t, 16, lengths.tolist(), [weak_when_long, _offset(1)], 0.6), lengths)
 
 
-@exercise.prop(
-    "share and max_offset are used",
-    points=0.5,
-    hint="A share of 0.7 is reached by a head that looks there seven times out of ten.",
-)
+@exercise.prop(0.5, "A share of 0.7 is reached by a head that looks there seven times out of ten.")
 def options(t: Trial) -> None:
+    """share and max_offset are used"""
+
     def mostly(b: int, i: int) -> int | None:
         return None if i in (3, 5, 7) else i - 1
 
@@ -208,175 +164,3 @@ def options(t: Trial) -> None:
     # 9 of 12 queries, and 3/4 is exact in any precision.
     exactly = _maps(t, 13, [13] * 2, [mostly, _nothing], 0.6)
     _sizes(t, exactly, torch.tensor([13, 13]), 0.75, note="a share that is just reached")
-
-
-@exercise.mistake("A head gives 0.4 to the previous token and less to all others: what is it?")
-def by_mass(weights, lengths, share=0.9, max_offset=2):
-    """A positional head gives 90 % of its attention to one distance."""
-    T = weights.shape[-1]
-    places = torch.arange(T)
-    found = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in range(-max_offset, max_offset + 1):
-            there = places + offset
-            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
-            at = there.clamp(0, T - 1).expand(len(weights), T)[..., None]
-            mass = weights[:, h].gather(-1, at)
-            if mass[..., 0][asked].mean() >= share:
-                kind = offset
-        found.append(kind)
-    return found
-
-
-@exercise.mistake("In a sentence of 8 tokens, for how many queries is there a key two steps back?")
-def edges_counted(weights, lengths, share=0.9, max_offset=2):
-    """The share is that of all queries."""
-    places = torch.arange(weights.shape[-1])
-    top = weights.argmax(-1) - places
-    real = places < lengths[:, None]
-    found = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in range(-max_offset, max_offset + 1):
-            if ((top[:, h] == offset) & real).sum() >= share * real.sum():
-                kind = offset
-        found.append(kind)
-    return found
-
-
-@exercise.mistake("What do you do with the rows of a sentence that has ended?")
-def padding_counted(weights, lengths, share=0.9, max_offset=2):
-    """Padding is hidden by the mask, so it need not be looked at again."""
-    T = weights.shape[-1]
-    places = torch.arange(T)
-    top = weights.argmax(-1) - places
-    found = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in range(-max_offset, max_offset + 1):
-            asked = (places + offset >= 0) & (places + offset < T)
-            if (top[:, h] == offset)[:, asked].float().mean() >= share:
-                kind = offset
-        found.append(kind)
-    return found
-
-
-@exercise.mistake("The previous token is one step to the left. What is its offset here?")
-def query_minus_key(weights, lengths, share=0.9, max_offset=2):
-    """An offset is how far the query is ahead of the key."""
-    places = torch.arange(weights.shape[-1])
-    top = places - weights.argmax(-1)
-    found = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in range(-max_offset, max_offset + 1):
-            there = places - offset
-            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
-            if ((top[:, h] == offset) & asked).sum() >= share * asked.sum():
-                kind = offset
-        found.append(kind)
-    return found
-
-
-@exercise.mistake("What is the mean offset of a head that looks left and right in turn?")
-def mean_position(weights, lengths, share=0.9, max_offset=2):
-    """Where a head looks on average is where it looks."""
-    places = torch.arange(weights.shape[-1])
-    real = places < lengths[:, None]
-    offsets = (weights * places).sum(-1) - places
-    found = []
-    for h in range(weights.shape[1]):
-        mean = round(offsets[:, h][real].mean().item())
-        found.append(mean if abs(mean) <= max_offset else None)
-    return found
-
-
-@exercise.mistake("You average maps before you look at them. Can one sentence hide in that?")
-def average_map(weights, lengths, share=0.9, max_offset=2):
-    """A head's mean map over the sentences shows what it does in each of them."""
-    places = torch.arange(weights.shape[-1])
-    real = places < lengths[:, None]
-    mean = (weights * real[:, None, :, None]).mean(0)
-    longest = int(lengths.max())
-    found = []
-    for h in range(weights.shape[1]):
-        top = mean[h].argmax(-1) - places
-        kind = None
-        for offset in range(-max_offset, max_offset + 1):
-            there = places + offset
-            asked = (places < longest) & (there >= 0) & (there < longest)
-            if (top == offset)[asked].float().mean() >= share:
-                kind = offset
-        found.append(kind)
-    return found
-
-
-@exercise.mistake("A head that looks one step back has a diagonal map. Which diagonal?")
-def main_diagonal(weights, lengths, share=0.9, max_offset=2):
-    """A positional head is one whose map has its weight on the diagonal."""
-    places = torch.arange(weights.shape[-1])
-    real = places < lengths[:, None]
-    found = []
-    for h in range(weights.shape[1]):
-        hits = weights[:, h].argmax(-1) == places
-        found.append(0 if hits[real].float().mean() >= share else None)
-    return found
-
-
-@exercise.mistake("Which offsets are asked for? Read the docstring once more.")
-def neighbours_only(weights, lengths, share=0.9, max_offset=2):
-    """Positional means adjacent."""
-    places = torch.arange(weights.shape[-1])
-    top = weights.argmax(-1) - places
-    found = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in (-1, 0, 1):
-            there = places + offset
-            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
-            if ((top[:, h] == offset) & asked).sum() >= share * asked.sum():
-                kind = offset
-        found.append(kind)
-    return found
-
-
-@exercise.alternative
-def loops(weights, lengths, share=0.9, max_offset=2):
-    """Counts query by query in plain Python, and prints to stderr."""
-    import sys
-
-    print("counting", file=sys.stderr)
-    found = []
-    for h in range(weights.shape[1]):
-        kinds = []
-        for offset in range(-max_offset, max_offset + 1):
-            hits = asked = 0
-            for b, length in enumerate(lengths.tolist()):
-                for i in range(length):
-                    if 0 <= i + offset < length:
-                        asked += 1
-                        row = weights[b, h, i].tolist()
-                        hits += row.index(max(row)) == i + offset
-            if asked and hits / asked >= share:
-                kinds.append(offset)
-        found.append(kinds[-1] if kinds else None)
-    return found
-
-
-@exercise.alternative
-def diagonals(weights, lengths, share=0.9, max_offset=2):
-    """Marks the largest weight of each row and adds up diagonals of the marks."""
-    B, H, T, _ = weights.shape
-    marks = F.one_hot(weights.argmax(-1), T)
-    inside = torch.arange(T) < lengths.view(-1, 1)
-    square = inside[:, :, None] & inside[:, None]
-    marks = marks * square[:, None]
-    found = [None] * H
-    for offset in range(max_offset, -max_offset - 1, -1):
-        hits = marks.diagonal(offset, -2, -1).sum((0, 2))
-        total = square.diagonal(offset, -2, -1).sum()
-        for h in range(H):
-            if total > 0 and hits[h] >= share * total:
-                found[h] = offset
-    return found

@@ -1,27 +1,7 @@
-"""Exercise ``informer.forecast_windows``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(
-    values: Tensor, n_train: int, first: int, last: int, seq_len: int, pred_len: int
-) -> tuple[Tensor, Tensor]:
-    """Standardise by the training rows, and cut where the targets are in the split."""
-    train = values[:n_train].double()
-    scaled = (values.double() - train.mean(dim=0)) / train.std(dim=0, correction=0)
-    start = max(first - seq_len, 0)
-    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).transpose(1, 2).float()
-    return both[:, :seq_len], both[:, seq_len:]
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="informer.forecast_windows",
-    function="forecast_windows",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
@@ -53,7 +33,7 @@ def _pair(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
 
 def _windows(t: Trial, *args: object) -> Tensor:
     """Inputs and targets of each window in one row, of however many windows there are."""
-    got, want = t.parts(t.call(*args), *exercise.returns), t.want(*args)
+    got, want = t.parts(t.call(*args)), t.want(*args)
     for g, w, what in zip(got, want, exercise.returns, strict=True):
         t.expect(len(got[0]) > 0 and g.ndim == 3, f"{what} are no windows (N, rows, columns)")
         t.a_tensor(g, (len(got[0]), *w.shape[1:]), what)
@@ -84,23 +64,19 @@ def _which(t: Trial, note: str, *args: object) -> None:
         t.close(g, w, what, note=f"{note}, with the scale taken out")
 
 
-@exercise.prop(
-    "each column is standardised by what the training rows know",
-    points=1.5,
-    hint="Add 100 to the rows of the test. Should anything before them change?",
-)
+@exercise.prop(1.5, "Add 100 to the rows of the test. Should anything before them change?")
 def scaled(t: Trial) -> None:
+    """each column is standardised by what the training rows know"""
     n, seq_len, pred_len = t.integer(20, 26), t.integer(4, 6), t.integer(2, 4)
     values = _series(t, 50, t.integer(2, 4))
     _digits(t, values, n, 30, 32 + pred_len, seq_len, pred_len)
 
 
 @exercise.prop(
-    "targets begin right after their inputs, and windows lie one row apart",
-    points=1,
-    hint="Let the series be 0, 1, 2, … and undo the scale: what are the first window's numbers?",
+    1, "Let the series be 0, 1, 2, … and undo the scale: what are the first window's numbers?"
 )
 def consecutive(t: Trial) -> None:
+    """targets begin right after their inputs, and windows lie one row apart"""
     values, seq_len, pred_len = _series(t, 60, 2), t.integer(5, 8), t.integer(2, 4)
     both = _windows(t, values, 30, 30, 50, seq_len, pred_len)
     t.expect(len(both) > pred_len, f"there are {len(both)} windows, wanted one for each row")
@@ -111,147 +87,33 @@ def consecutive(t: Trial) -> None:
 
 
 @exercise.prop(
-    "every row of the split is a target, the first and the last one, too",
-    points=1,
-    hint="Inputs may lie in the split before: they are known by then. How many windows is that?",
+    1, "Inputs may lie in the split before: they are known by then. How many windows is that?"
 )
 def all_targets(t: Trial) -> None:
+    """every row of the split is a target, the first and the last one, too"""
     seq_len, pred_len = t.integer(4, 8), t.integer(2, 3)
     for first, note in ((30, "a split in the middle"), (45, "the last split")):
         _which(t, note, _series(t, 60, 2), 30, first, first + 15, seq_len, pred_len)
 
 
-@exercise.prop(
-    "a split with nothing or too little before it begins where it can",
-    points=0.5,
-    hint="A slice that begins at -5 begins elsewhere. Where?",
-)
+@exercise.prop(0.5, "A slice that begins at -5 begins elsewhere. Where?")
 def nothing_before(t: Trial) -> None:
+    """a split with nothing or too little before it begins where it can"""
     _which(t, "from row 0", _series(t, 40, 2), 20, 0, 20, 6, 2)
     few = t.integer(2, 5)
     _which(t, "fewer rows before than wanted", _series(t, 40, 2), 20, few, 25, 7, 2)
 
 
-@exercise.prop(
-    "large numbers keep their digits; what comes out is single precision",
-    points=0.5,
-    hint="In single precision, how many digits of 10 000 000.25 stand behind the point?",
-)
+@exercise.prop(0.5, "In single precision, how many digits of 10 000 000.25 stand behind the point?")
 def digits(t: Trial) -> None:
+    """large numbers keep their digits; what comes out is single precision"""
     args = _series(t, 40, 2) + 1e7, 20, 20, 40, 5, 2
     _digits(t, *args)
     for part, what in zip(t.values(t.call(*args)), exercise.returns, strict=True):
         t.close(part.dtype, torch.float32, f"the dtype of {what}")
 
 
-@exercise.prop(
-    "the series is left as it was", points=0.5, hint="`values -= mean` changes the caller's series."
-)
+@exercise.prop(0.5, "`values -= mean` changes the caller's series.")
 def no_side_effect(t: Trial) -> None:
+    """the series is left as it was"""
     t.unchanged(_series(t, 40, 2), 20, 20, 30, 5, 2)
-
-
-@exercise.mistake("Which rows enter your mean? Are they known when the model is trained?")
-def scaler_sees_all(values, n_train, first, last, seq_len, pred_len):
-    """The scale is a property of the series."""
-    scaled = (values - values.mean(0)) / values.std(0, correction=0)
-    both = scaled[max(first - seq_len, 0) : last].unfold(0, seq_len + pred_len, 1).mT.float()
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.mistake("What would the mean of the test rows tell you before they have happened?")
-def scaler_of_the_split(values, n_train, first, last, seq_len, pred_len):
-    """Every split is standardised by itself."""
-    part = values[first:last]
-    scaled = (values - part.mean(0)) / part.std(0, correction=0)
-    both = scaled[max(first - seq_len, 0) : last].unfold(0, seq_len + pred_len, 1).mT.float()
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.mistake("Is the first row of the split ever a target?")
-def nothing_before_the_split(values, n_train, first, last, seq_len, pred_len):
-    """A window lies in its split with all its rows."""
-    train = values[:n_train]
-    scaled = (values - train.mean(0)) / train.std(0, correction=0)
-    both = scaled[first:last].unfold(0, seq_len + pred_len, 1).mT.float()
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.mistake("Is the last row of the split ever a target? Count windows by hand for 5 rows.")
-def last_window_lost(values, n_train, first, last, seq_len, pred_len):
-    """There are as many windows as rows less the length of one."""
-    train = values[:n_train]
-    scaled = (values - train.mean(0)) / train.std(0, correction=0)
-    start = max(first - seq_len, 0)
-    count = max(last - start - seq_len - pred_len, 1)
-    rows = start + torch.arange(count)[:, None] + torch.arange(seq_len + pred_len)
-    both = scaled[rows].float()
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.mistake("Which row comes right after the last input? And which is your first target?")
-def overlap(values, n_train, first, last, seq_len, pred_len):
-    """Targets begin with the last row that was read."""
-    train = values[:n_train]
-    scaled = (values - train.mean(0)) / train.std(0, correction=0)
-    start = max(first - seq_len, 0)
-    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).mT.float()
-    return both[:, :seq_len], both[:, seq_len - 1 : seq_len - 1 + pred_len]
-
-
-@exercise.mistake("How many rows lie between the beginnings of your first two windows?")
-def windows_end_to_end(values, n_train, first, last, seq_len, pred_len):
-    """No row is a target twice."""
-    train = values[:n_train]
-    scaled = (values - train.mean(0)) / train.std(0, correction=0)
-    start = max(first - seq_len, 0)
-    both = scaled[start:last].unfold(0, seq_len + pred_len, pred_len).mT.float()
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.mistake("Divide by n or by n - 1? The task says which.")
-def unbiased(values, n_train, first, last, seq_len, pred_len):
-    """A standard deviation divides by one less than the number of rows."""
-    train = values[:n_train]
-    scaled = (values - train.mean(0)) / train.std(0)
-    start = max(first - seq_len, 0)
-    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).mT.float()
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.mistake("In which precision is the mean taken off? Try values around ten million.")
-def rounded_first(values, n_train, first, last, seq_len, pred_len):
-    """What ends in single precision may begin in it."""
-    values = values.float()
-    train = values[:n_train]
-    scaled = (values - train.mean(0)) / train.std(0, correction=0)
-    start = max(first - seq_len, 0)
-    both = scaled[start:last].unfold(0, seq_len + pred_len, 1).mT
-    return both[:, :seq_len], both[:, seq_len:]
-
-
-@exercise.alternative
-def window_by_window(values, n_train, first, last, seq_len, pred_len):
-    """A loop over the first target of each window; warns."""
-    import warnings
-
-    warnings.warn("slow but plain", stacklevel=1)
-    train = values[:n_train]
-    mean = train.sum(0) / n_train
-    std = ((train - mean) ** 2).mean(0).sqrt()
-    xs, ys = [], []
-    for target in range(max(first, seq_len), last - pred_len + 1):
-        xs.append((values[target - seq_len : target] - mean) / std)
-        ys.append((values[target : target + pred_len] - mean) / std)
-    return torch.stack(xs).float(), torch.stack(ys).float()
-
-
-@exercise.alternative
-def by_numbers_of_rows(values, n_train, first, last, seq_len, pred_len):
-    """A table of row numbers, looked up once."""
-    std, mean = torch.std_mean(values[:n_train], dim=0, correction=0)
-    begin = max(first, seq_len)
-    targets = begin + torch.arange(last - begin - pred_len + 1)
-    offsets = torch.arange(-seq_len, pred_len)
-    both = ((values[targets.unsqueeze(1) + offsets] - mean) / std).to(torch.float32)
-    return both.split([seq_len, pred_len], dim=1)

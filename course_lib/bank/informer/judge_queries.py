@@ -1,30 +1,9 @@
-"""Exercise ``informer.judge_queries``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.prelude import Exercise, Trial, torch
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
-from course_lib.informer import max_mean_measure, sampled_scores
-
-
-def reference(q: Tensor, k: Tensor, samples: Tensor) -> Tensor:
-    """Scores of the sampled pairs alone, then the largest less the mean."""
-    *lead, T, d_head = q.shape
-    flat = q.reshape(1, -1, T, d_head) * d_head**-0.5
-    keys = k.reshape(1, -1, k.shape[-2], d_head)
-    measure = max_mean_measure(sampled_scores(flat, keys, samples, explicit=True))
-    return measure.reshape(*lead, T)
-
 
 exercise = Exercise(
     id="informer.judge_queries",
-    function="judge_queries",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
@@ -39,11 +18,10 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "the largest sampled score less the mean of the sampled scores",
-    points=1.5,
-    hint="For scores 3, 1 and 2 in the sample it is 1, however many keys there are besides.",
+    1.5, "For scores 3, 1 and 2 in the sample it is 1, however many keys there are besides."
 )
 def values(t: Trial) -> None:
+    """the largest sampled score less the mean of the sampled scores"""
     T, S, d = t.integer(4, 7), t.integer(20, 30), 2 * t.integer(2, 5)
     # No key is drawn twice: what that counts for is asked below.
     samples = torch.stack([t.permutation(S)[:3] for _ in range(T)])
@@ -51,11 +29,10 @@ def values(t: Trial) -> None:
 
 
 @exercise.prop(
-    "every query has its own sample",
-    points=0.5,
-    hint="Row t of `samples` belongs to query t. Give two equal queries different samples.",
+    0.5, "Row t of `samples` belongs to query t. Give two equal queries different samples."
 )
 def own_sample(t: Trial) -> None:
+    """every query has its own sample"""
     q, k = t.randn(1, 6).expand(4, 6).clone(), t.randn(12, 6)
     samples = torch.stack([t.permutation(12)[:3] for _ in range(4)])
     got = t.a_tensor(t.call(q, k, samples), (4,))
@@ -65,23 +42,19 @@ def own_sample(t: Trial) -> None:
     t.expect(bool((got != got[0]).any()), "equal queries with different samples measure alike")
 
 
-@exercise.prop(
-    "a key that was drawn twice counts twice, and one key alone gives 0",
-    points=0.5,
-    hint="The mean of 5, 5 and 2 isn't that of 5 and 2.",
-)
+@exercise.prop(0.5, "The mean of 5, 5 and 2 isn't that of 5 and 2.")
 def drawn_twice(t: Trial) -> None:
+    """a key that was drawn twice counts twice, and one key alone gives 0"""
     samples = torch.tensor([[0, 0, 1], [3, 2, 2], [4, 4, 0]])
     t.same(3 * t.randn(3, 4), t.randn(6, 4), samples)
     t.same(t.randn(3, 4), t.randn(6, 4), samples[:, :1], note="samples of one key")
 
 
 @exercise.prop(
-    "heads before queries and keys, which share the samples",
-    points=0.5,
-    hint="Index the axis of the keys, counted from the end, and leave those before it alone.",
+    0.5, "Index the axis of the keys, counted from the end, and leave those before it alone."
 )
 def heads(t: Trial) -> None:
+    """heads before queries and keys, which share the samples"""
     samples = torch.stack([t.permutation(7)[:3] for _ in range(4)])
     q, k = t.randn(2, 3, 4, 6), t.randn(2, 3, 7, 6)
     got = t.a_tensor(t.call(q, k, samples), (2, 3, 4))
@@ -90,21 +63,17 @@ def heads(t: Trial) -> None:
     t.expect(not got[0, 2].equal(got[1, 1]), "two heads measure alike")
 
 
-@exercise.prop(
-    "what is handed in is left as it was",
-    points=0.5,
-    hint="Scaling the queries with `*=` scales the caller's.",
-)
+@exercise.prop(0.5, "Scaling the queries with `*=` scales the caller's.")
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     t.unchanged(t.randn(5, 4), t.randn(6, 4), t.integers(0, 5, 5, 2))
 
 
 @exercise.prop(
-    "no score that was not sampled is kept",
-    points=1.5,
-    hint="Fetch the keys of each sample first; then multiply each query with its own few.",
+    1.5, "Fetch the keys of each sample first; then multiply each query with its own few."
 )
 def cheap(t: Trial) -> None:
+    """no score that was not sampled is kept"""
     T, d_head, U = 20_000, 8, 10
     seeds = t.integer(0, 10**6), t.integer(0, 10**6)
     samples = t.integers(0, T - 1, T, U)
@@ -127,82 +96,3 @@ def cheap(t: Trial) -> None:
         cpu=4,
         why="20,000 queries, judged by 10 keys each",
     )
-
-
-@exercise.mistake("How many numbers are in your sum? By how many do you divide it?")
-def divided_by_all_keys(q, k, samples):
-    """The mean is over all keys, whatever was sampled."""
-    scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5
-    return scores.amax(-1) - scores.sum(-1) / k.shape[-2]
-
-
-@exercise.mistake("What are the scores of attention divided by?")
-def unscaled(q, k, samples):
-    """A ranking doesn't need the scale."""
-    scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1)
-    return scores.amax(-1) - scores.mean(-1)
-
-
-@exercise.mistake("Try a sample of one key: the largest less the mean is 0. What is yours?")
-def exact_formula(q, k, samples):
-    """The sampled measure is the exact one, computed on the sample."""
-    scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5
-    return scores.logsumexp(-1) - scores.mean(-1)
-
-
-@exercise.mistake("Where does `samples` enter your answer?")
-def by_all_keys(q, k, samples):
-    """The sample is a hint, and all keys judge better."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return scores.amax(-1) - scores.mean(-1)
-
-
-@exercise.mistake("How many numbers has your largest tensor with 20,000 queries?")
-def all_scores_then_some(q, k, samples):
-    """Scores must all be there before some of them can be picked."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    picked = scores.gather(-1, samples.expand(*scores.shape[:-2], *samples.shape))
-    return picked.amax(-1) - picked.mean(-1)
-
-
-@exercise.mistake("Do two queries ever get different keys in your code?")
-def one_sample_for_all(q, k, samples):
-    """One sample judges all queries."""
-    scores = q @ k[..., samples[0], :].mT / q.shape[-1] ** 0.5
-    return scores.amax(-1) - scores.mean(-1)
-
-
-@exercise.mistake("What is your measure for a query whose scores are all alike and high?")
-def largest_alone(q, k, samples):
-    """A query with one large score is active."""
-    scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5
-    return scores.amax(-1)
-
-
-@exercise.mistake("Take more queries than keys. Which of the two lengths is in your divisor?")
-def divided_by_the_queries(q, k, samples):
-    """The sum over the sample is divided by the length of the sequence, that of the queries."""
-    scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5
-    return scores.amax(-1) - scores.sum(-1) / q.shape[-2]
-
-
-@exercise.alternative
-def draw_by_draw(q, k, samples):
-    """One column of the samples after the other, with a running maximum; prints to stderr."""
-    import sys
-
-    print("column by column", file=sys.stderr)
-    best, total = None, 0
-    for column in samples.unbind(-1):
-        score = torch.einsum("...d,...d->...", q, k.index_select(-2, column))
-        best = score if best is None else torch.maximum(best, score)
-        total = total + score
-    return (best - total / samples.shape[-1]) / math.sqrt(q.shape[-1])
-
-
-@exercise.alternative
-def centred_keys(q, k, samples):
-    """Takes the mean off the sampled keys before any product."""
-    near = k[..., samples, :]
-    near = near - near.mean(-2, keepdim=True)
-    return (near @ (q / math.sqrt(q.size(-1)))[..., None]).squeeze(-1).max(dim=-1).values

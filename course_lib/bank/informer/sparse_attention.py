@@ -1,37 +1,9 @@
-"""Exercise ``informer.sparse_attention``."""
-
-import math
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.informer import budget, first_in_prefix
-from course_lib.masks import causal_mask
-
-
-def reference(
-    q: Tensor, k: Tensor, v: Tensor, measure: Tensor, factor: int = 5, causal: bool = False
-) -> Tensor:
-    """Active queries attend, the others take a mean of what they may see."""
-    T = q.shape[0]
-    visible = causal_mask(T) if causal else torch.ones(T, T, dtype=torch.bool)
-    scores = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(~visible, -torch.inf)
-    even = visible.to(v.dtype) / visible.sum(dim=-1, keepdim=True)
-    if causal:
-        active = first_in_prefix(measure, factor)
-    else:
-        active = torch.zeros(T, dtype=torch.bool)
-        active[measure.topk(budget(T, factor)).indices] = True
-    return torch.where(active[:, None], scores.softmax(dim=-1), even) @ v
-
+from course_lib.informer import budget
 
 exercise = Exercise(
     id="informer.sparse_attention",
-    function="sparse_attention",
-    reference=reference,
     points=6,
     minutes=30,
     difficulty=4,
@@ -57,33 +29,24 @@ def _repaired(t: Trial) -> None:
     t.expect(not same, "causal rows are still those of the colleague's function")
 
 
-@exercise.prop(
-    "not causal: the budget's best attend to all, the others take the mean of all values",
-    points=1,
-    hint="For 40 queries and factor 2 eight attend. Which rows of your result are alike?",
-)
+@exercise.prop(1, "For 40 queries and factor 2 eight attend. Which rows of your result are alike?")
 def everything(t: Trial) -> None:
+    """not causal: the budget's best attend to all, the others take the mean of all values"""
     _repaired(t)
     t.same(*_sample(t, t.integer(25, 40), 3), 2, note="factor 2")
     t.same(*_sample(t, 150), note="factor 5")
 
 
-@exercise.prop(
-    "causal: an active query attends to itself and what is before it",
-    points=1,
-    hint="What do the weights of one row sum to, once the later keys are gone?",
-)
+@exercise.prop(1, "What do the weights of one row sum to, once the later keys are gone?")
 def active_rows(t: Trial) -> None:
+    """causal: an active query attends to itself and what is before it"""
     T = t.integer(20, 30)
     t.same(*_sample(t, T), T, True, note="a factor so large that every query is active")
 
 
-@exercise.prop(
-    "causal: a query that doesn't attend takes the mean of the values so far",
-    points=1,
-    hint="Let all values be 1. What should come out, and what comes out of row 20?",
-)
+@exercise.prop(1, "Let all values be 1. What should come out, and what comes out of row 20?")
 def lazy_rows(t: Trial) -> None:
+    """causal: a query that doesn't attend takes the mean of the values so far"""
     # Falling measures: only the very first queries are active, by every count.
     T = t.integer(20, 30)
     q, k, v, _ = _sample(t, T)
@@ -93,11 +56,10 @@ def lazy_rows(t: Trial) -> None:
 
 
 @exercise.prop(
-    "causal: whether a query attends is settled by its rank among the queries so far",
-    points=1.5,
-    hint="Is query 10 active in a sequence of 11? Then it is in one of 30, whatever comes later.",
+    1.5, "Is query 10 active in a sequence of 11? Then it is in one of 30, whatever comes later."
 )
 def settled(t: Trial) -> None:
+    """causal: whether a query attends is settled by its rank among the queries so far"""
     for factor in (1, 2):
         T = t.integer(25, 35)
         q, k, v, measure = _sample(t, T)
@@ -112,23 +74,21 @@ def settled(t: Trial) -> None:
             )
 
 
-@exercise.prop(
-    "few tokens: all attend, and the result is attention",
-    points=0.5,
-    hint="The budget never exceeds the length. What is it for one token?",
-)
+@exercise.prop(0.5, "The budget never exceeds the length. What is it for one token?")
 def few(t: Trial) -> None:
+    """few tokens: all attend, and the result is attention"""
     for causal in (False, True):
         t.same(*_sample(t, t.integer(4, 6)), 5, causal)
         t.same(*_sample(t, 1), 1, causal, note="one token")
 
 
 @exercise.prop(
-    "causal or not, half and double precision stay what they are, and gradients reach q, k and v",
-    points=0.5,
-    hint="In which precision are your even weights? And is what is chosen still in the graph?",
+    0.5, "In which precision are your even weights? And is what is chosen still in the graph?"
 )
 def gradients(t: Trial) -> None:
+    """causal or not, half and double precision stay what they are, and gradients reach q, k
+    and v
+    """
     _repaired(t)
     q, k, v = (t.randn(9, 3, dtype=torch.float64) for _ in range(3))
     for causal in (False, True):
@@ -139,10 +99,9 @@ def gradients(t: Trial) -> None:
         t.gradient(q, k, v, t.permutation(9), 1, causal)
 
 
-@exercise.prop(
-    "what is handed in is left as it was", points=0.5, hint="Write into a tensor of your own."
-)
+@exercise.prop(0.5, "Write into a tensor of your own.")
 def no_side_effect(t: Trial) -> None:
+    """what is handed in is left as it was"""
     _repaired(t)
     for causal in (False, True):
         t.unchanged(*_sample(t, 12), 2, causal)
@@ -159,138 +118,3 @@ def colleagues_sparse_attention(q, k, v, measure, factor=5, causal=False):
         out = v.mean(dim=0).repeat(T, 1)
     rows = measure.topk(budget(T, factor)).indices
     return out.index_copy(0, rows, (weights @ v)[rows])
-
-
-# The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the symptom of the values that are all 1.")(
-    colleagues_sparse_attention
-)
-
-
-@exercise.mistake("Append one token with a very large measure. Does an earlier row change?")
-def ranked_as_a_whole(q, k, v, measure, factor=5, causal=False):
-    """The best of the sequence attend, in a decoder as in an encoder."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = (visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v
-    rows = measure.topk(budget(T, factor)).indices
-    return out.index_copy(0, rows, (weights @ v)[rows])
-
-
-@exercise.mistake("Let all values be 1. Which number does the last row get?")
-def summed(q, k, v, measure, factor=5, causal=False):
-    """A sum of the values so far is as good as their mean."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    if not causal:
-        out = v.mean(0).repeat(T, 1)
-        rows = measure.topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights @ v)[rows])
-    ahead = (measure[None, :] > measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights @ v, v.cumsum(0))
-
-
-@exercise.mistake("Change the last value. Which rows of a causal result may change?")
-def mean_of_the_whole(q, k, v, measure, factor=5, causal=False):
-    """Queries that don't attend take the mean of all values."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = v.mean(0).repeat(T, 1)
-    if not causal:
-        rows = measure.topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights @ v)[rows])
-    ahead = (measure[None, :] > measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights @ v, out)
-
-
-@exercise.mistake("Sum up a row of your weights after the later keys are gone.")
-def masked_after_the_softmax(q, k, v, measure, factor=5, causal=False):
-    """Weights of later keys are set to 0."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) * visible
-    out = (visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v
-    if not causal:
-        rows = measure.topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights.to(v.dtype) @ v)[rows])
-    ahead = (measure[None, :] > measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights.to(v.dtype) @ v, out)
-
-
-@exercise.mistake("How many tokens does query 3 know? And what is their budget?")
-def budget_of_the_whole(q, k, v, measure, factor=5, causal=False):
-    """The budget follows from the length of the sequence."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = (visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v
-    ahead = measure[None, :] > measure[:, None]
-    ahead = (ahead.tril() if causal else ahead).sum(-1)
-    return torch.where((ahead < budget(T, factor))[:, None], weights @ v, out)
-
-
-@exercise.mistake("Does a query that isn't active return nothing, or the average of what there is?")
-def nothing_for_the_others(q, k, v, measure, factor=5, causal=False):
-    """Queries that don't attend return 0."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = torch.zeros_like(v)
-    if not causal:
-        rows = measure.topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights @ v)[rows])
-    ahead = (measure[None, :] > measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights @ v, out)
-
-
-@exercise.mistake("Which queries have a large measure: those that prefer some keys, or the others?")
-def smallest_measures(q, k, v, measure, factor=5, causal=False):
-    """A sparse query is one with a small measure."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = (visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v
-    if not causal:
-        rows = (-measure).topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights @ v)[rows])
-    ahead = (measure[None, :] < measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights @ v, out)
-
-
-@exercise.alternative
-def prefix_by_prefix(q, k, v, measure, factor=5, causal=False):
-    """Sorts every prefix anew and fills in row by row; prints to stderr."""
-    import sys
-
-    rows = []
-    for t in range(len(q)):
-        end = t + 1 if causal else len(q)
-        best = measure[:end].argsort(descending=True)[: budget(end, factor)]
-        if t in best.tolist():
-            weights = torch.softmax(k[:end] @ q[t] / math.sqrt(q.size(1)), dim=0)
-            rows.append(weights @ v[:end])
-        else:
-            rows.append(v[:end].sum(0) / end)
-    print(len(rows), "rows", file=sys.stderr)
-    return torch.stack(rows)
-
-
-@exercise.alternative
-def ranks_by_counting(q, k, v, measure, factor=5, causal=False):
-    """Writes one matrix of weights, even ones where a query is not active."""
-    T = q.size(0)
-    seen = torch.tril(torch.ones(T, T, dtype=torch.bool)) if causal else torch.ones(T, T).bool()
-    better = (measure.unsqueeze(0) > measure.unsqueeze(1)) & seen
-    limits = [budget(n, factor) for n in seen.sum(1).tolist()]
-    active = better.sum(1) < torch.tensor(limits)
-    scores = torch.where(active[:, None], q @ k.mT / q.size(1) ** 0.5, 0.0)
-    scores = scores + torch.zeros(T, T).masked_fill(~seen, -math.inf)
-    return scores.softmax(1).to(v.dtype) @ v

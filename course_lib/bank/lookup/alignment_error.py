@@ -1,22 +1,7 @@
-"""Exercise ``lookup.alignment_error``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.alignment import alignment_error_rate, hard_alignment
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(weights: Tensor, gold: Tensor, threshold: float | None = None) -> float:
-    """What the exercise asks for, put together from the library."""
-    return alignment_error_rate(hard_alignment(weights, threshold), gold)
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="lookup.alignment_error",
-    function="alignment_error",
-    reference=reference,
     points=3,
     minutes=18,
     difficulty=3,
@@ -56,13 +41,11 @@ def two_sentences(t: Trial) -> tuple[Tensor, Tensor]:
     return torch.stack([long, short]), torch.stack([true, links(6, 4, (0, 1), (1, 0))])
 
 
-@exercise.prop(
-    "each target word is linked to its strongest source word, and the rate is"
-    " 1 − 2 |A ∩ G| / (|A| + |G|)",
-    points=1,
-    hint="Draw both sets of links on paper: count A, count G, count what they share.",
-)
+@exercise.prop(1, "Draw both sets of links on paper: count A, count G, count what they share.")
 def values(t: Trial) -> None:
+    """each target word is linked to its strongest source word, and the rate is 1 − 2 |A ∩ G| / (|A|
+    + |G|)
+    """
     weights, gold = two_sentences(t)
     got = t.call(weights[0], gold[0])
     t.close(got, t.want(weights[0], gold[0]), RATE, note="6 links drawn, 5 true, 3 in common")
@@ -72,12 +55,9 @@ def values(t: Trial) -> None:
     t.close(t.call(weights, gold), t.want(weights, gold), RATE, note="3 drawn, 5 true, 2 in common")
 
 
-@exercise.prop(
-    "the rate is 0 for the true links and 1 for none of them",
-    points=0.5,
-    hint="Put the true links in as weights, and then others: what should come out?",
-)
+@exercise.prop(0.5, "Put the true links in as weights, and then others: what should come out?")
 def ends(t: Trial) -> None:
+    """the rate is 0 for the true links and 1 for none of them"""
     order = t.permutation(4).tolist()
     weights = attention(t, order, 5)
     gold = links(4, 5, *enumerate(order))
@@ -85,12 +65,9 @@ def ends(t: Trial) -> None:
     t.close(t.call(weights, gold.roll(1, dims=1)), 1.0, RATE, note="no link right")
 
 
-@exercise.prop(
-    "with a threshold, every pair with at least that weight is linked: many, one or none a word",
-    points=0.5,
-    hint="One source word for each target word cannot say that two words became one.",
-)
+@exercise.prop(0.5, "One source word for each target word cannot say that two words became one.")
 def threshold(t: Trial) -> None:
+    """with a threshold, every pair with at least that weight is linked: many, one or none a word"""
     # Only where the rate has to be 0: its formula is asked above.
     order = t.permutation(4).tolist()
     weights = torch.zeros(3, 4)
@@ -103,14 +80,13 @@ def threshold(t: Trial) -> None:
         got = t.call(weights, gold & links(3, 4, (2, order[3])), least)
         rate = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
         t.expect(rate != 0, f"threshold {least}: the rate is 0 although a link is not true")
+    every = torch.ones(4, 5, dtype=torch.bool)
+    t.close(t.call(attention(t, order, 5), every, 0.0), 0.0, RATE, note="threshold 0, all linked")
 
 
-@exercise.prop(
-    "a row of zeros, as padding has it, gets no link",
-    points=0.5,
-    hint="What does argmax answer for a row of zeros?",
-)
+@exercise.prop(0.5, "What does argmax answer for a row of zeros?")
 def zero_rows(t: Trial) -> None:
+    """a row of zeros, as padding has it, gets no link"""
     order = t.permutation(3).tolist()
     weights = torch.cat([attention(t, order, 3), torch.zeros(3, 3)])
     gold = links(6, 3, *enumerate(order))
@@ -119,12 +95,9 @@ def zero_rows(t: Trial) -> None:
     t.close(t.call(nothing, nothing.bool()), 0.0, RATE, note="no links on either side")
 
 
-@exercise.prop(
-    "for a batch the links of all sentences are counted together",
-    points=0.5,
-    hint="Which sentence should weigh more, one of two words or one of twenty?",
-)
+@exercise.prop(0.5, "Which sentence should weigh more, one of two words or one of twenty?")
 def pooled(t: Trial) -> None:
+    """for a batch the links of all sentences are counted together"""
     # The same words as one long sentence have the same links.
     weights, gold = two_sentences(t)
     short = weights[1, :2, :2], gold[1, :2, :2]
@@ -133,113 +106,3 @@ def pooled(t: Trial) -> None:
     rate = alone.item() if isinstance(alone, torch.Tensor) and alone.numel() == 1 else alone
     t.expect(isinstance(rate, float) and rate > 0, f"{RATE} is not positive with wrong links")
     t.close(t.call(weights, gold), rate, RATE, note="against all words in one sentence")
-
-
-@exercise.mistake("A target word with two true links, one of them found: is that no error?")
-def one_minus_accuracy(weights, gold, threshold=None):
-    """The error is the share of words whose strongest link is wrong."""
-    if threshold is None:
-        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
-    else:
-        drawn = weights >= threshold
-    drawn = drawn & (weights > 0)
-    right = (drawn & gold).sum().item()
-    return 1 - right / drawn.sum().item() if drawn.any() else 0.0
-
-
-@exercise.mistake("Who chooses: each target word its source word, or the other way round?")
-def strongest_in_its_column(weights, gold, threshold=None):
-    """Each source word is linked to the target word that looks at it most."""
-    if threshold is None:
-        drawn = torch.zeros_like(gold).scatter(-2, weights.argmax(-2, keepdim=True), True)
-    else:
-        drawn = weights >= threshold
-    drawn = drawn & (weights > 0)
-    total = (drawn.sum() + gold.sum()).item()
-    return 1 - 2 * (drawn & gold).sum().item() / total if total else 0.0
-
-
-@exercise.mistake("Link every word to every word: what is your rate then?")
-def only_what_is_missed(weights, gold, threshold=None):
-    """Only true links that were missed are errors."""
-    if threshold is None:
-        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
-    else:
-        drawn = weights >= threshold
-    drawn = drawn & (weights > 0)
-    return 1 - (drawn & gold).sum().item() / gold.sum().item() if gold.any() else 0.0
-
-
-@exercise.mistake("What stands below the fraction bar: the sum of two counts, or a union?")
-def of_the_union(weights, gold, threshold=None):
-    """The rate compares what is common with the union of both sets."""
-    if threshold is None:
-        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
-    else:
-        drawn = weights >= threshold
-    drawn = drawn & (weights > 0)
-    union = (drawn | gold).sum().item()
-    return 1 - (drawn & gold).sum().item() / union if union else 0.0
-
-
-@exercise.mistake("What does argmax answer for a row in which all weights are 0?")
-def padding_is_linked(weights, gold, threshold=None):
-    """Every row has a strongest word."""
-    if threshold is None:
-        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
-    else:
-        drawn = weights >= threshold
-    total = (drawn.sum() + gold.sum()).item()
-    return 1 - 2 * (drawn & gold).sum().item() / total if total else 0.0
-
-
-@exercise.mistake("Count the links of a short and of a long sentence: do they weigh the same?")
-def mean_of_rates(weights, gold, threshold=None):
-    """The rate of a corpus is the mean of the rates of its sentences."""
-    if threshold is None:
-        drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
-    else:
-        drawn = weights >= threshold
-    drawn = drawn & (weights > 0)
-    total = drawn.sum((-2, -1)) + gold.sum((-2, -1))
-    common = (drawn & gold).sum((-2, -1))
-    return (1 - 2 * common / total.clamp(min=1)).masked_fill(total == 0, 0.0).mean().item()
-
-
-@exercise.mistake("May a word have two links once there is a threshold? May it have none?")
-def threshold_on_the_strongest(weights, gold, threshold=None):
-    """A threshold only removes links that are too weak."""
-    drawn = torch.zeros_like(gold).scatter(-1, weights.argmax(-1, keepdim=True), True)
-    drawn = drawn & (weights > 0) & (weights >= (threshold or 0.0))
-    total = (drawn.sum() + gold.sum()).item()
-    return 1 - 2 * (drawn & gold).sum().item() / total if total else 0.0
-
-
-@exercise.alternative
-def with_sets(weights, gold, threshold=None):
-    """Sets of index tuples in plain Python."""
-    flat = weights.reshape(-1, *weights.shape[-2:]).tolist()
-    true = {tuple(place) for place in gold.reshape(-1, *gold.shape[-2:]).nonzero().tolist()}
-    drawn = set()
-    for b, sentence in enumerate(flat):
-        for i, row in enumerate(sentence):
-            if threshold is not None:
-                drawn |= {(b, i, j) for j, w in enumerate(row) if w >= threshold}
-            elif any(row):
-                drawn.add((b, i, row.index(max(row))))
-    count = len(drawn) + len(true)
-    return 1 - 2 * len(drawn & true) / count if count else 0.0
-
-
-@exercise.alternative
-def exclusive_or(weights, gold, threshold=None):
-    """The links on one side only, divided by all; with a warning."""
-    import warnings
-
-    warnings.warn("counting differences", stacklevel=1)
-    if threshold is None:
-        top = weights.max(dim=-1, keepdim=True).values
-        drawn = (weights == top) & (top > 0)
-    else:
-        drawn = weights.ge(threshold)
-    return float((drawn ^ gold).sum()) / max(1, int(drawn.sum()) + int(gold.sum()))

@@ -1,24 +1,7 @@
-"""Exercise ``lookup.attend_padded``."""
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.masks import padding_mask
-from course_lib.seq2seq import attend
-
-
-def reference(scores: Tensor, values: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """What the exercise asks for, put together from the library."""
-    return attend(scores, values, padding_mask(lengths, scores.shape[-1])[:, 0])
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 
 exercise = Exercise(
     id="lookup.attend_padded",
-    function="attend_padded",
-    reference=reference,
     points=6,
     minutes=25,
     difficulty=3,
@@ -29,22 +12,18 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "without padding, weights are a softmax over the keys and the context is their average",
-    points=1,
-    hint="For one query, what must sum to 1? Then average the values with it.",
-)
+@exercise.prop(1, "For one query, what must sum to 1? Then average the values with it.")
 def values(t: Trial) -> None:
+    """without padding, weights are a softmax over the keys and the context is their average"""
     words, width = t.integer(4, 6), t.integer(1, 3)
     t.same(t.randn(2, 3, words), t.randn(2, words, width), torch.tensor([words, words]))
 
 
 @exercise.prop(
-    "padding gets a weight of exactly 0, and the real words share a weight of 1",
-    points=1.5,
-    hint="Print one row of your weights: is anything left after the last word, is its sum 1?",
+    1.5, "Print one row of your weights: is anything left after the last word, is its sum 1?"
 )
 def padding(t: Trial) -> None:
+    """padding gets a weight of exactly 0, and the real words share a weight of 1"""
     # Of the same shapes twice: no call remembers the lengths of another.
     for lengths in (torch.tensor([2, 6, t.integer(3, 5)]), torch.tensor([6, t.integer(2, 4), 1])):
         # Padding that would win if it were not masked, with values that would be seen.
@@ -58,11 +37,10 @@ def padding(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a sentence gets the same context alone and in a batch with longer ones",
-    points=1,
-    hint="Take one sentence of your batch, cut its padding off, and compare the two contexts.",
+    1, "Take one sentence of your batch, cut its padding off, and compare the two contexts."
 )
 def alone(t: Trial) -> None:
+    """a sentence gets the same context alone and in a batch with longer ones"""
     real, longest = t.integer(2, 3), t.integer(5, 7)
     scores, values = t.randn(2, 3, longest), t.randn(2, longest, 4)
     # Embeddings of padding are often zero: is that enough?
@@ -76,11 +54,10 @@ def alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a sentence of length 0 has weights and context of exactly 0, and finite gradients",
-    points=0.5,
-    hint="What is a softmax over nothing but minus infinity? Decide what such a row shall be.",
+    0.5, "What is a softmax over nothing but minus infinity? Decide what such a row shall be."
 )
 def empty(t: Trial) -> None:
+    """a sentence of length 0 has weights and context of exactly 0, and finite gradients"""
     f64 = torch.float64
     scores, values = t.randn(2, 3, 4, dtype=f64), t.randn(2, 4, 2, dtype=f64)
     lengths = torch.tensor([0, 3])
@@ -88,12 +65,9 @@ def empty(t: Trial) -> None:
     t.gradient(scores, values, lengths)
 
 
-@exercise.prop(
-    "very large scores do no harm, on words or on padding",
-    points=0.5,
-    hint="Try words that score -10000 beside padding that scores +10000.",
-)
+@exercise.prop(0.5, "Try words that score -10000 beside padding that scores +10000.")
 def large_scores(t: Trial) -> None:
+    """very large scores do no harm, on words or on padding"""
     scores = 1e4 * t.randn(1, 3, 3).abs()
     scores = torch.cat([-scores, scores + 1e4], dim=-1)
     t.same(scores, t.randn(1, 6, 2), torch.tensor([3]))
@@ -101,22 +75,18 @@ def large_scores(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision works and stays half precision",
-    points=0.5,
-    hint="What is the largest float16? Does every number you fill in fit, in your dtype?",
+    0.5, "What is the largest float16? Does every number you fill in fit, in your dtype?"
 )
 def half(t: Trial) -> None:
+    """half precision works and stays half precision"""
     f16 = torch.float16
     scores, values = t.randn(2, 3, 4, dtype=f16), t.randn(2, 4, 2, dtype=f16)
     t.same(scores, values, torch.tensor([4, 2]), exact=True)
 
 
-@exercise.prop(
-    "gradients reach scores and values",
-    points=0.5,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach scores and values"""
     f64 = torch.float64
     t.gradient(
         t.randn(2, 3, 4, dtype=f64), t.randn(2, 4, 2, dtype=f64), torch.tensor([4, t.integer(2, 3)])
@@ -124,137 +94,8 @@ def gradients(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for assignments into an argument.",
+    0.5, "Look for operations that end in an underscore, and for assignments into an argument."
 )
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 5), t.randn(2, 5, 2), torch.tensor([5, t.integer(2, 4)]))
-
-
-@exercise.mistake("The padding adds nothing to the sum. Does it take nothing from the others?")
-def zero_values(scores, values, lengths):
-    """If the values of padding are zero, padding does no harm."""
-    real = torch.arange(scores.shape[-1]) < lengths[:, None]
-    weights = scores.softmax(-1)
-    return weights @ (values * real[..., None].to(values.dtype)), weights
-
-
-@exercise.mistake("After your mask is applied, do the weights of a row still sum to 1?")
-def mask_after_softmax(scores, values, lengths):
-    """Masking means to set unwanted weights to zero, whenever that is done."""
-    real = torch.arange(scores.shape[-1]) < lengths[:, None]
-    weights = scores.softmax(-1) * real[:, None].to(scores.dtype)
-    return weights @ values, weights
-
-
-@exercise.mistake("If padding wins the softmax by far, what is left for you to renormalise?")
-def renormalised(scores, values, lengths):
-    """Zeroing weights and dividing by what is left is the same as masking the scores."""
-    real = torch.arange(scores.shape[-1]) < lengths[:, None]
-    weights = scores.softmax(-1) * real[:, None].to(scores.dtype)
-    total = weights.sum(-1, keepdim=True)
-    weights = weights / torch.where(total > 0, total, torch.ones_like(total))
-    return weights @ values, weights
-
-
-@exercise.mistake("What does exp give for a score of 0, and is that nothing?")
-def zero_scores(scores, values, lengths):
-    """A score of 0 means no attention."""
-    real = torch.arange(scores.shape[-1]) < lengths[:, None]
-    weights = scores.masked_fill(~real[:, None], 0.0).softmax(-1)
-    return weights @ values, weights
-
-
-@exercise.mistake("A sentence of length 3 ends at which index? Count its words in your mask.")
-def one_pad_too_many(scores, values, lengths):
-    """A word is real if its position is at most the length."""
-    real = torch.arange(scores.shape[-1]) <= lengths[:, None]
-    scores = scores.masked_fill(~real[:, None], -torch.inf)
-    empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    return weights @ values, weights
-
-
-@exercise.mistake("What does the softmax see if every score of a row is your number?")
-def minus_a_billion(scores, values, lengths):
-    """Any very negative number is as good as minus infinity."""
-    real = torch.arange(scores.shape[-1]) < lengths[:, None]
-    weights = scores.masked_fill(~real[:, None], -1e9).softmax(-1)
-    return weights @ values, weights
-
-
-@exercise.mistake("`lengths` counts source words. Along which axis of the scores do they lie?")
-def queries_masked(scores, values, lengths):
-    """Padding is masked where it asks, not where it is asked."""
-    real = torch.arange(scores.shape[-2]) < lengths[:, None]
-    weights = scores.softmax(-1).masked_fill(~real[..., None], 0.0)
-    return weights @ values, weights
-
-
-@exercise.mistake("The caller may want to look at the scores again: are they still there?")
-def masks_in_place(scores, values, lengths):
-    """The scores are used up anyway, so they can be overwritten."""
-    pad = torch.arange(scores.shape[-1]) >= lengths[:, None]
-    with torch.no_grad():
-        scores.masked_fill_(pad[:, None], -torch.inf)
-    empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    return weights @ values, weights
-
-
-@exercise.mistake("Words that all score -150 beside padding: what does yours give them?")
-def minus_a_hundred(scores, values, lengths):
-    """Scores are small numbers, so that -100 hides a key."""
-    real = torch.arange(scores.shape[-1]) < lengths[:, None]
-    weights = scores.masked_fill(~real[:, None], -100.0).softmax(-1)
-    return weights @ values, weights
-
-
-@exercise.alternative
-def sentence_by_sentence(scores, values, lengths):
-    """Cuts the padding off each sentence and puts zeros in its place afterwards."""
-    contexts, weights = [], []
-    for i, n in enumerate(lengths.tolist()):
-        row = scores[i, :, :n].softmax(-1)
-        contexts.append(row @ values[i, :n])
-        weights.append(F.pad(row, (0, scores.shape[-1] - n)))
-    return torch.stack(contexts), torch.stack(weights)
-
-
-@exercise.alternative
-def shifted_exponentials(scores, values, lengths):
-    """Writes the softmax out, over the real words only."""
-    position = torch.arange(scores.shape[-1], device=scores.device)
-    real = (position[None, :] < lengths[:, None]).unsqueeze(1).expand_as(scores)
-    smallest = torch.finfo(scores.dtype).min
-    top = torch.where(real, scores, torch.full_like(scores, smallest)).amax(-1, keepdim=True)
-    exponent = torch.where(real, scores - top.detach(), torch.zeros_like(scores))
-    e = torch.exp(exponent) * real
-    total = e.sum(-1, keepdim=True)
-    weights = e / (total + (total == 0))
-    return torch.einsum("bts,bsd->btd", weights, values), weights
-
-
-@exercise.alternative
-def additive_mask(scores, values, lengths):
-    """Adds minus infinity, repairs empty rows, and warns about them."""
-    import warnings
-
-    warnings.warn("rows without a word are set to zero", stacklevel=1)
-    penalty = torch.zeros(len(lengths), 1, scores.shape[-1], dtype=scores.dtype)
-    for i in range(len(lengths)):
-        if lengths[i] > 0:
-            penalty[i, :, int(lengths[i]) :] = float("-inf")
-    weights = F.softmax(scores + penalty, dim=2) * (lengths > 0)[:, None, None]
-    return torch.bmm(weights, values), weights
-
-
-@exercise.alternative
-def softmax_in_single(scores, values, lengths):
-    """A softmax in single precision, cast back, as large models write it."""
-    padding = (torch.arange(scores.shape[-1]) >= lengths[:, None]).unsqueeze(1)
-    hidden = scores.masked_fill(padding, torch.finfo(scores.dtype).min)
-    weights = F.softmax(hidden, dim=-1, dtype=torch.float32).to(values.dtype)
-    weights = weights.masked_fill(padding, 0.0)
-    return weights @ values, weights

@@ -1,33 +1,11 @@
-"""Exercise ``lookup.predict_words``."""
-
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, math, torch
 from course_lib.checks.answer_proxy import Reply
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.masks import padding_mask
-from course_lib.seq2seq import attend, luong_general, luong_readout
-
-
-def reference(
-    hidden: Tensor, states: Tensor, lengths: Tensor, w_a: Tensor, w_c: Tensor, w_out: Tensor
-) -> tuple[Tensor, Tensor]:
-    """What the exercise asks for, put together from the library."""
-    real = padding_mask(lengths, states.shape[1])[:, 0]
-    context, weights = attend(luong_general(hidden, states, w_a), states, real)
-    return luong_readout(context, hidden, w_c) @ w_out.T, weights
-
+from course_lib.seq2seq import luong_readout
 
 RETURNS = ("logits", "weights")
 
 exercise = Exercise(
     id="lookup.predict_words",
-    function="predict_words",
-    reference=reference,
     points=6,
     minutes=25,
     difficulty=3,
@@ -60,22 +38,18 @@ def _sizes(
     )
 
 
-@exercise.prop(
-    "without padding: scores, weights, context, readout and output matrix follow 2.1 to 2.3",
-    points=1,
-    hint="Follow one number: which function gives it, and which one takes it next?",
-)
+@exercise.prop(1, "Follow one number: which function gives it, and which one takes it next?")
 def values(t: Trial) -> None:
+    """without padding: scores, weights, context, readout and output matrix follow 2.1 to 2.3"""
     words = t.integer(4, 6)
     t.same(*_sizes(t, [words, words], queries=3))
 
 
 @exercise.prop(
-    "the weights of a row sum to 1 over the real words, and padding has exactly 0",
-    points=1,
-    hint="Print one row of your weights: which of them belong to padding, and what is their sum?",
+    1, "Print one row of your weights: which of them belong to padding, and what is their sum?"
 )
 def padding(t: Trial) -> None:
+    """the weights of a row sum to 1 over the real words, and padding has exactly 0"""
     hidden, states, lengths, w_a, *rest = _sizes(t, [2, 6, t.integer(3, 5)], queries=2, spare=1)
     # Scores of which no finite number is far below, and other lengths in a second call.
     alike = torch.ones_like(hidden), torch.ones_like(states)
@@ -89,12 +63,9 @@ def padding(t: Trial) -> None:
         t.close(weights.sum(-1), torch.ones(3, 2), "the sum of a row's weights")
 
 
-@exercise.prop(
-    "the context is the sum of the encoder's states with just the weights that are returned",
-    points=0.5,
-    hint="Which vectors are averaged, and what is joined with what before W_c?",
-)
+@exercise.prop(0.5, "Which vectors are averaged, and what is joined with what before W_c?")
 def own_weights(t: Trial) -> None:
+    """the context is the sum of the encoder's states with just the weights that are returned"""
     hidden, states, lengths, w_a, w_c, w_out = _sizes(t, [5, t.integer(2, 4)], queries=3)
     logits, weights = t.parts(t.call(hidden, states, lengths, w_a, w_c, w_out), *RETURNS)
     weights = t.a_tensor(weights, (2, 3, 5), "weights")
@@ -102,12 +73,9 @@ def own_weights(t: Trial) -> None:
     t.close(logits, want, "the logits", note="computed again from your weights")
 
 
-@exercise.prop(
-    "source words in another order: the columns of the map move with them, the logits stay",
-    points=0.5,
-    hint="Nothing in attention knows the place of a key. What in your function does?",
-)
+@exercise.prop(0.5, "Nothing in attention knows the place of a key. What in your function does?")
 def order(t: Trial) -> None:
+    """source words in another order: the columns of the map move with them, the logits stay"""
     hidden, states, lengths, *matrices = _sizes(t, [5, 5], queries=2)
     # Every word changes its place, the last one too.
     moved = torch.arange(5).roll(t.integer(1, 4))
@@ -119,11 +87,10 @@ def order(t: Trial) -> None:
 
 
 @exercise.prop(
-    "word by word as all at once, and no call leaves a trace in a later one",
-    points=0.5,
-    hint="Each query has a row of weights of its own. What else, or which earlier call, counts?",
+    0.5, "Each query has a row of weights of its own. What else, or which earlier call, counts?"
 )
 def word_by_word(t: Trial) -> None:
+    """word by word as all at once, and no call leaves a trace in a later one"""
     hidden, states, *rest = _sizes(t, [4, t.integer(2, 3)], queries=3)
     at_once = t.parts(t.call(hidden, states, *rest), *RETURNS)
     logits, weights = t.a_tensor(at_once[0], (2, 3, 6), "logits"), at_once[1]
@@ -135,20 +102,17 @@ def word_by_word(t: Trial) -> None:
     t.close(torch.cat([one[1] for one in single], 1), weights, "the weights", note="word by word")
 
 
-@exercise.prop(
-    "gradients reach both kinds of states and all three matrices",
-    points=1,
-    hint="Is anything detached, converted to numpy, or computed under no_grad?",
-)
+@exercise.prop(1, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
+    """gradients reach both kinds of states and all three matrices"""
     t.gradient(*_sizes(t, [4, t.integer(2, 3)], queries=2, dtype=torch.float64))
 
 
 @exercise.prop(
-    f"{STEPS} small steps of training teach it to find words: a loss below {LOSS}, where guessing"
-    f" has {math.log(2 * WORDS):.1f}",
-    points=1.5,
-    hint="First mend what fails above. Then: what must move for the right word to get the weight?",
+    1.5,
+    "First mend what fails above. Then: what must move for the right word to get the weight?",
+    says=f"{STEPS} small steps of training teach it to find words: a loss below {LOSS}, where"
+    f" guessing has {math.log(2 * WORDS):.1f}",
 )
 def reach(t: Trial) -> None:
     # Nothing is looked for in the beginning: a circle that is turned round would be learned slowly.
@@ -199,113 +163,3 @@ def _circle(place: Tensor) -> Tensor:
 def _logits(t: Trial, reply: Reply, wanted: Tensor) -> Tensor:
     logits, _ = t.parts(t.returned(reply), *RETURNS)
     return t.a_tensor(logits, (*wanted.shape, 2 * WORDS), "logits")
-
-
-@exercise.mistake("Whose states are the last ones of a short sentence, and may they be looked at?")
-def padding_answers(hidden, states, lengths, w_a, w_c, w_out):
-    """The decoder learns by itself not to look at padding."""
-    weights = (hidden @ w_a @ states.mT).softmax(-1)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.mistake("What does `attend_padded` take: scores, or what a softmax has made of them?")
-def softmax_twice(hidden, states, lengths, w_a, w_c, w_out):
-    """Scores have to be turned into weights before they can be masked and averaged with."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    scores = (hidden @ w_a @ states.mT).softmax(-1)
-    weights = scores.masked_fill(padding, -math.inf).softmax(-1)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.mistake("What makes weights of scores? Look at the sum and the signs of one row.")
-def raw_scores(hidden, states, lengths, w_a, w_c, w_out):
-    """A score already says how much of a state is taken."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, 0.0)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.mistake("Draw your map of two sentences. Does a row ever look anywhere else?")
-def last_word_only(hidden, states, lengths, w_a, w_c, w_out):
-    """The last state of the encoder has read everything, so it is the one to look at."""
-    weights = F.one_hot(lengths - 1, states.shape[1]).to(states.dtype)
-    weights = weights[:, None].expand(-1, hidden.shape[1], -1)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.mistake("Over which axis do your weights sum to 1, and what if there is only one query?")
-def softmax_over_queries(hidden, states, lengths, w_a, w_c, w_out):
-    """The softmax runs over the words that are written."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).softmax(1).masked_fill(padding, 0.0)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.mistake("Which of the two does the formula of 2.3 name first?")
-def state_first(hidden, states, lengths, w_a, w_c, w_out):
-    """Context and state can be joined in either order."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1)
-    readout = torch.cat([hidden, weights @ states], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.mistake("The loss applies a softmax itself. What does it want from you?")
-def probabilities(hidden, states, lengths, w_a, w_c, w_out):
-    """A decoder returns how probable each word is."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return (readout.tanh() @ w_out.T).softmax(-1), weights
-
-
-@exercise.mistake("How does W_a learn that a weight was in the wrong place?")
-def weights_detached(hidden, states, lengths, w_a, w_c, w_out):
-    """Weights are computed, not learned, so no gradient has to pass them."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1).detach()
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
-
-
-@exercise.alternative
-def sentence_by_sentence(hidden, states, lengths, w_a, w_c, w_out):
-    """Cuts the padding off each sentence, and puts zeros there afterwards; says so on stderr."""
-    import sys
-
-    print("one sentence at a time", file=sys.stderr)
-    logits, weights = [], []
-    for queries, keys, n in zip(hidden, states, lengths.tolist(), strict=True):
-        rows = torch.softmax(queries @ w_a @ keys[:n].T, dim=1)
-        readout = torch.tanh(w_c @ torch.cat([rows @ keys[:n], queries], 1).T)
-        logits.append((w_out @ readout).T)
-        weights.append(F.pad(rows, (0, len(keys) - n)))
-    return torch.stack(logits), torch.stack(weights)
-
-
-@exercise.alternative
-def two_halves(hidden, states, lengths, w_a, w_c, w_out):
-    """Projects the keys once, cuts W_c in two, and masks by adding."""
-    real = torch.arange(states.shape[1])[None, None] < lengths[:, None, None]
-    mask = torch.zeros(real.shape, dtype=states.dtype).masked_fill_(~real, -math.inf)
-    weights = F.softmax(torch.bmm(hidden, F.linear(states, w_a).mT) + mask, dim=2)
-    width = states.shape[-1]
-    context = torch.einsum("bts,bsd->btd", weights, states)
-    readout = context @ w_c[:, :width].T + hidden @ w_c[:, width:].T
-    return F.linear(readout.tanh(), w_out), weights
-
-
-@exercise.alternative
-def exponentials(hidden, states, lengths, w_a, w_c, w_out):
-    """Writes the softmax out over the real words."""
-    real = (torch.arange(states.shape[1]) < lengths[:, None]).unsqueeze(1)
-    scores = torch.einsum("btq,qk,bsk->bts", hidden, w_a, states)
-    e = torch.exp(scores - scores.amax(-1, keepdim=True).detach()) * real
-    weights = e / e.sum(-1, keepdim=True)
-    joined = torch.cat((weights @ states, hidden), dim=2)
-    return torch.tanh(joined @ w_c.transpose(0, 1)) @ w_out.transpose(0, 1), weights

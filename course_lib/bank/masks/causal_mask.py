@@ -1,15 +1,7 @@
-"""Exercise ``masks.causal_mask``."""
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.masks import causal_mask
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="masks.causal_mask",
-    function="causal_mask",
-    reference=causal_mask,
     points=3,
     minutes=10,
     difficulty=2,
@@ -19,34 +11,25 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "as many queries as keys: each sees itself and everything before",
-    points=1,
-    hint="Write the 3 x 3 table by hand: which row belongs to the first query?",
-)
+@exercise.prop(1, "Write the 3 x 3 table by hand: which row belongs to the first query?")
 def square(t: Trial) -> None:
+    """as many queries as keys: each sees itself and everything before"""
     for n in (1, 3, t.integer(4, 8)):
         t.same(n, note=f"T = {n}")
     t.same(4, 4, note="T = 4 and S = 4")
 
 
-@exercise.prop(
-    "T new queries after S - T cached keys",
-    points=1,
-    hint="At which position of the whole sequence does the first new query stand?",
-)
+@exercise.prop(1, "At which position of the whole sequence does the first new query stand?")
 def cached(t: Trial) -> None:
+    """T new queries after S - T cached keys"""
     queries = t.integer(2, 4)
     for T, S in ((1, 5), (queries, queries + 1), (queries, queries + t.integer(2, 6))):
         t.same(T, S, note=f"T = {T} and S = {S}")
 
 
-@exercise.prop(
-    "decoding in steps sees what decoding at once sees",
-    points=0.5,
-    hint="Compare the last rows of your mask for (S, S) with your mask for (T, S).",
-)
+@exercise.prop(0.5, "Compare the last rows of your mask for (S, S) with your mask for (T, S).")
 def in_steps(t: Trial) -> None:
+    """decoding in steps sees what decoding at once sees"""
     total = t.integer(5, 8)
     whole = t.a_tensor(t.call(total, total), (total, total))
     visible = whole.sum(dim=-1).tolist()
@@ -60,139 +43,11 @@ def in_steps(t: Trial) -> None:
 
 
 @exercise.prop(
-    "more queries than keys raise a ValueError",
-    points=0.5,
-    hint="If the queries are the last of the positions, what would stand before the first key?",
+    0.5, "If the queries are the last of the positions, what would stand before the first key?"
 )
 def too_few_keys(t: Trial) -> None:
+    """more queries than keys raise a ValueError"""
     T = t.integer(3, 6)
     t.close(t.call(T, T), t.want(T, T), note=f"T = {T} and S = {T}", exact=True)
     for S in (T - 1, 0):
         t.raises(T, S, why=f"T = {T} and S = {S}")
-
-
-@exercise.mistake("With ten cached keys and one new query: what does your first row let it see?")
-def top_left(T, S=None):
-    """The triangle starts at the first key, however many keys there are."""
-    S = T if S is None else S
-    if S < T:
-        raise ValueError(f"{T} queries but only {S} keys")
-    return torch.ones(T, S, dtype=torch.bool).tril()
-
-
-@exercise.mistake("How many keys does the first query of a sequence see in your mask?")
-def not_itself(T, S=None):
-    """A token that may see only what came before does not see itself."""
-    S = T if S is None else S
-    if S < T:
-        raise ValueError(f"{T} queries but only {S} keys")
-    return torch.ones(T, S, dtype=torch.bool).tril(S - T - 1)
-
-
-@exercise.mistake("The token to be predicted is the next one. Who must not see it?")
-def one_ahead(T, S=None):
-    """A position that predicts the next token has to see that token."""
-    S = T if S is None else S
-    if S < T:
-        raise ValueError(f"{T} queries but only {S} keys")
-    return torch.ones(T, S, dtype=torch.bool).tril(S - T + 1)
-
-
-@exercise.mistake("What does True mean in this course? Look at your first row with that in mind.")
-def marks_the_future(T, S=None):
-    """True in a mask marks what is hidden, as in nn.MultiheadAttention."""
-    S = T if S is None else S
-    if S < T:
-        raise ValueError(f"{T} queries but only {S} keys")
-    return torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
-
-
-@exercise.mistake("Rows or columns: along which axis of the scores do the queries lie?")
-def keys_in_rows(T, S=None):
-    """Row s, column t says whether key s is seen by query t."""
-    S = T if S is None else S
-    if S < T:
-        raise ValueError(f"{T} queries but only {S} keys")
-    key = torch.arange(S - T, S)[:, None]
-    query = torch.arange(S)[None, :]
-    return key <= query
-
-
-@exercise.mistake("Do two new tokens that arrive together stand at the same position?")
-def new_see_each_other(T, S=None):
-    """With a cache, only the cached part is the past; new tokens arrive together."""
-    S = T if S is None else S
-    if S < T:
-        raise ValueError(f"{T} queries but only {S} keys")
-    if S > T:
-        return torch.ones(T, S, dtype=torch.bool)
-    return torch.ones(T, T, dtype=torch.bool).tril()
-
-
-@exercise.mistake("What does your mask let the first of four queries see if there are three keys?")
-def any_two_numbers(T, S=None):
-    """A mask can be made for any number of queries and keys."""
-    S = T if S is None else S
-    return torch.ones(T, S, dtype=torch.bool).tril(S - T)
-
-
-@exercise.mistake("One new query and ten cached keys: which row of the triangle is its row?")
-def torchs_triangle(T, S=None):
-    """The lower triangle is the causal mask, for any two lengths."""
-    return torch.ones(T, T if S is None else S, dtype=torch.bool).tril()
-
-
-@exercise.mistake("The first query of a sequence: what does your mask let it see, and what not?")
-def torchs_upper_triangle(T, S=None):
-    """The upper triangle above the diagonal is the causal mask: True marks what is hidden."""
-    return torch.triu(torch.ones(T, T if S is None else S, dtype=torch.bool), diagonal=1)
-
-
-@exercise.alternative
-def positions_compared(T, S=None):
-    """Compares positions of queries and keys."""
-    S = T if S is None else S
-    if not S >= T:
-        raise ValueError("the queries are the last T of S positions")
-    position = torch.arange(S)
-    return position[None, :] <= position[S - T :][:, None]
-
-
-@exercise.alternative
-def rows_of_the_whole(T, S=None):
-    """Cuts the last rows off the square mask and warns about its size."""
-    import warnings
-
-    S = T if S is None else S
-    if T > S:
-        raise ValueError(f"wanted T <= S, got {T} and {S}")
-    warnings.warn("building the whole square", stacklevel=1)
-    hidden = torch.triu(torch.ones(S, S), diagonal=1)
-    return (hidden == 0)[S - T : S]
-
-
-@exercise.alternative
-def key_by_key(T, S=None):
-    """Two loops over lists."""
-    if S is None:
-        S = T
-    if S < T:
-        raise ValueError("too few keys")
-    rows = []
-    for t in range(T):
-        seen = S - T + t + 1
-        rows.append([True] * seen + [False] * (S - seen))
-    return torch.tensor(rows, dtype=torch.bool)
-
-
-@exercise.alternative
-def an_error_of_its_own(T, S=None):
-    """Raises what inherits from ValueError."""
-
-    class TooFewKeys(ValueError):
-        pass
-
-    S = S if S is not None else T
-    if S < T:
-        raise TooFewKeys(f"{S} keys for {T} queries")
-    return torch.arange(S) <= torch.arange(T)[:, None] + (S - T)

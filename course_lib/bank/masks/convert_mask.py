@@ -1,38 +1,14 @@
-"""Exercise ``masks.convert_mask``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib import masks as library
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 
 CONVENTIONS = ("keep", "blocked", "additive", "integers", "lengths")
 
 
-def reference(mask: Tensor, source: str, target: str, max_len: int) -> Tensor:
-    """What the exercise asks for, put together from the library."""
-    if source == "lengths":
-        keep = library.padding_mask(mask, max_len)[:, 0, 0]
-    elif source == "keep":
-        keep = mask
-    else:
-        keep = getattr(library, f"from_{source}")(mask)
-    if target == "lengths":
-        return library.to_lengths(keep[:, None, None])
-    return keep if target == "keep" else getattr(library, f"to_{target}")(keep)
-
-
 exercise = Exercise(
     id="masks.convert_mask",
-    function="convert_mask",
-    reference=reference,
     points=6,
     minutes=25,
     difficulty=3,
-    chapter="05_masks.html#masks-conventions",
+    chapter="05_libraries.html#masks-conventions",
     outcomes=("masks.convert",),
     example=lambda t: (torch.tensor([[True, True, False]]), "keep", "integers", 3),
 )
@@ -44,45 +20,37 @@ def _right_padded(t: Trial, B: int, S: int) -> Tensor:
     return torch.arange(S) < lengths[:, None]
 
 
-@exercise.prop(
-    "between the two boolean conventions, for masks of any shape",
-    points=0.5,
-    hint="Write both tables down for a causal mask of two tokens.",
-)
+@exercise.prop(0.5, "Write both tables down for a causal mask of two tokens.")
 def booleans(t: Trial) -> None:
+    """between the two boolean conventions, for masks of any shape"""
     keep = t.keep_mask(2, 1, 3, 5, keep=0.8)
     t.same(keep, "keep", "blocked", 5)
     t.same(~keep, "blocked", "keep", 5)
 
 
 @exercise.prop(
-    "from and to integers, 1 = may attend",
-    points=0.5,
-    hint="A tokenizer hands out attention_mask = [1, 1, 1, 0]: how many tokens are real?",
+    0.5, "A tokenizer hands out attention_mask = [1, 1, 1, 0]: how many tokens are real?"
 )
 def integers(t: Trial) -> None:
+    """from and to integers, 1 = may attend"""
     keep = t.keep_mask(3, t.integer(4, 6), keep=0.8)
     t.same(keep, "keep", "integers", keep.shape[1], exact=True)
     t.same(keep.long(), "integers", "blocked", keep.shape[1])
 
 
-@exercise.prop(
-    "to the additive convention: float32, exactly 0 or -inf, never NaN",
-    points=1,
-    hint="What is 0 times infinity? Print the result for one True and one False.",
-)
+@exercise.prop(1, "What is 0 times infinity? Print the result for one True and one False.")
 def to_additive_mask(t: Trial) -> None:
+    """to the additive convention: float32, exactly 0 or -inf, never NaN"""
     keep = t.keep_mask(2, 1, 4, 4)
     t.same(keep, "keep", "additive", 4)
     t.same(~keep, "blocked", "additive", 4)
 
 
 @exercise.prop(
-    "from the additive convention: -inf, and any finite number up to -100, is blocked",
-    points=1,
-    hint="Libraries block with -100, -10000, -1e9 or the smallest number there is: try each.",
+    1, "Libraries block with -100, -10000, -1e9 or the smallest number there is: try each."
 )
 def from_additive_mask(t: Trial) -> None:
+    """from the additive convention: -inf, and any finite number up to -100, is blocked"""
     keep = t.keep_mask(3, 6)
     for dtype, fill in (
         (torch.float32, -math.inf),
@@ -96,12 +64,12 @@ def from_additive_mask(t: Trial) -> None:
 
 
 @exercise.prop(
-    "from and to lengths, (B,) for (B, S), empty and full sequences too; S is `max_len`",
-    points=1,
-    hint="A sequence of length 3 has its last token at which index? And how many columns has the"
-    " mask of lengths 1 and 2, if `max_len` is 4?",
+    1,
+    "A sequence of length 3 has its last token at which index? And how many columns has the mask"
+    " of lengths 1 and 2, if `max_len` is 4?",
 )
 def lengths(t: Trial) -> None:
+    """from and to lengths, (B,) for (B, S), empty and full sequences too; S is `max_len`"""
     S = t.integer(5, 7)
     keep = _right_padded(t, 5, S)
     t.same(keep, "keep", "lengths", S)
@@ -110,12 +78,9 @@ def lengths(t: Trial) -> None:
     t.unchanged(keep.sum(-1), "lengths", "keep", S)
 
 
-@exercise.prop(
-    "what no length can say raises a ValueError",
-    points=0.5,
-    hint="Convert your lengths back: is the mask still the one that came?",
-)
+@exercise.prop(0.5, "Convert your lengths back: is the mask still the one that came?")
 def not_a_length(t: Trial) -> None:
+    """what no length can say raises a ValueError"""
     S = t.integer(5, 7)
     keep = _right_padded(t, 4, S)
     t.same(keep, "keep", "lengths", S)
@@ -126,11 +91,10 @@ def not_a_length(t: Trial) -> None:
 
 
 @exercise.prop(
-    "an additive tensor that holds a bias, too, raises a ValueError",
-    points=0.5,
-    hint="A number between -100 and 0 moves scores without blocking: what would become of it?",
+    0.5, "A number between -100 and 0 moves scores without blocking: what would become of it?"
 )
 def not_a_mask(t: Trial) -> None:
+    """an additive tensor that holds a bias, too, raises a ValueError"""
     keep = t.keep_mask(2, 5)
     additive = torch.zeros(2, 5).masked_fill(~keep, -math.inf)
     t.same(additive, "additive", "keep", 5)
@@ -140,12 +104,9 @@ def not_a_mask(t: Trial) -> None:
     t.raises(almost, "additive", "keep", 5, why="a penalty of -99.5")
 
 
-@exercise.prop(
-    "every pair of conventions, and there and back again",
-    points=1,
-    hint="Two steps are enough for every pair: into one convention, and out of it.",
-)
+@exercise.prop(1, "Two steps are enough for every pair: into one convention, and out of it.")
 def pairs(t: Trial) -> None:
+    """every pair of conventions, and there and back again"""
     S = t.integer(4, 6)
     keep = _right_padded(t, 4, S)
     for source in CONVENTIONS:
@@ -154,207 +115,3 @@ def pairs(t: Trial) -> None:
             there = t.same(mask, source, target, S, note=f"{source} to {target}")
             back = t.call(there, target, source, S)
             t.close(back, mask, note=f"{source} to {target} and back")
-
-
-@exercise.mistake("Which libraries give True which meaning? Try a causal mask of two tokens.")
-def a_boolean_is_a_boolean(mask, source, target, max_len):
-    """Boolean masks mean the same everywhere."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return keep.long() if target == "integers" else keep
-
-
-@exercise.mistake("Print your additive mask. What is 0 times infinity?")
-def times_infinity(mask, source, target, max_len):
-    """What is allowed adds (1 - 1) * -inf, and that is nothing."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return (1 - keep.float()) * -torch.inf
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
-
-
-@exercise.mistake("Ask which number is sure to lose against every score, however low.")
-def minus_a_billion(mask, source, target, max_len):
-    """A billion is as good as infinity."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -1e9)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
-
-
-@exercise.mistake("Not every library blocks with infinity. What does yours read from -10000?")
-def only_infinity_blocks(mask, source, target, max_len):
-    """An additive mask blocks where it is -inf, and nowhere else."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        keep = mask != -torch.inf
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
-
-
-@exercise.mistake("What does 0 mean in an additive mask, and what does `.bool()` make of it?")
-def nonzero_is_true(mask, source, target, max_len):
-    """`.bool()` turns any mask into a boolean one."""
-    keep = torch.arange(max_len) < mask[:, None] if source == "lengths" else mask.bool()
-    keep = ~keep if source == "blocked" else keep
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
-
-
-@exercise.mistake("Look at a tokenizer's attention_mask: are there more ones where the words are?")
-def ones_are_padding(mask, source, target, max_len):
-    """In a mask of integers, 1 marks what is masked."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = mask if source == "keep" else mask == 0
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": (~keep).long()}[target]
-
-
-@exercise.mistake("Convert a mask with padding on the left to lengths and back: what is lost?")
-def counts_wherever(mask, source, target, max_len):
-    """The length is the number of visible keys, wherever they stand."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
-
-
-@exercise.mistake("Convert the lengths 1 and 2 with `max_len` 4. How many columns has the mask?")
-def as_long_as_the_longest(mask, source, target, max_len):
-    """The longest sequence of a batch has no padding."""
-    if source == "lengths":
-        keep = torch.arange(int(mask.max())) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
-
-
-@exercise.alternative
-def logarithm(mask, source, target, max_len):
-    """Goes through visibilities 0 and 1: additive masks are their logarithms."""
-    if source == "lengths":
-        seen = (mask.unsqueeze(-1) > torch.arange(max_len)).float()
-    elif source == "additive":
-        if not ((mask == 0) | (mask <= -100)).all():
-            raise ValueError("neither 0 nor a large negative number")
-        seen = torch.exp(mask.float() * torch.inf).nan_to_num(1.0)
-    elif source == "blocked":
-        seen = 1 - mask.float()
-    else:
-        seen = mask.float()
-    if target == "lengths":
-        if not torch.equal(seen.cumprod(-1), seen):
-            raise ValueError("a hole")
-        return seen.sum(-1).long()
-    if target == "additive":
-        return seen.log()
-    if target == "integers":
-        return seen.long()
-    return seen == (0 if target == "blocked" else 1)
-
-
-@exercise.alternative
-def by_way_of_blocked(mask, source, target, max_len):
-    """Uses the blocked convention in between, sorts to find holes, and warns."""
-    import warnings
-
-    warnings.warn("two conversions instead of one", stacklevel=1)
-    if source == "keep" or source == "integers":
-        blocked = mask == 0
-    elif source == "additive":
-        blocked = mask <= -100
-        if (mask[~blocked] != 0).any():
-            raise ValueError("a bias, not a mask")
-    elif source == "lengths":
-        blocked = torch.arange(max_len).expand(len(mask), -1) >= mask.view(-1, 1)
-    else:
-        blocked = mask
-    if target == "keep":
-        return ~blocked
-    if target == "integers":
-        return torch.where(blocked, 0, 1)
-    if target == "additive":
-        return torch.where(blocked, -math.inf, 0.0)
-    if target == "lengths":
-        ordered, _ = blocked.int().sort(dim=-1)
-        if not ordered.bool().equal(blocked):
-            raise ValueError("no length says this")
-        return (~blocked).count_nonzero(dim=-1)
-    return blocked

@@ -1,51 +1,30 @@
-"""Exercise ``masks.leak_gap``."""
-
-import math
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(fill: float, n_visible: int, n_blocked: int, share: float) -> float:
-    """The lead in score with which blocked keys take this share of the weight."""
-    if not n_blocked or fill == -math.inf:
-        return math.inf
-    if not n_visible:
-        return -math.inf
-    return math.log(share / (1 - share)) + math.log(n_visible / n_blocked) - fill
-
+from course_lib.bank.prelude import Exercise, Trial, math
 
 exercise = Exercise(
     id="masks.leak_gap",
-    function="leak_gap",
-    reference=reference,
     points=2.5,
     minutes=15,
     difficulty=3,
-    chapter="05_masks.html#masks-finite",
+    chapter="05_libraries.html#masks-finite",
     outcomes=("masks.finite",),
     example=lambda t: (-100.0, 3, 3, 0.25),
 )
 
 
 @exercise.prop(
-    "one visible and one blocked key, for any share",
-    points=0.5,
-    hint="With two keys a weight is 1 / (1 + exp(difference of the scores)). Solve for it.",
+    0.5, "With two keys a weight is 1 / (1 + exp(difference of the scores)). Solve for it."
 )
 def one_of_each(t: Trial) -> None:
+    """one visible and one blocked key, for any share"""
     for share in (0.5, 0.01 * t.integer(10, 40), 0.01 * t.integer(60, 90)):
         t.same(-0.5 * t.integer(3, 12), 1, 1, share)
 
 
 @exercise.prop(
-    "any number of visible and blocked keys",
-    points=1,
-    hint="The share belongs to all blocked keys together. Write the softmax as one fraction.",
+    1, "The share belongs to all blocked keys together. Write the softmax as one fraction."
 )
 def any_number(t: Trial) -> None:
+    """any number of visible and blocked keys"""
     few, many = t.integer(2, 4), t.integer(6, 40)
     share = 0.01 * t.integer(10, 40)
     t.same(-5.0, few, many, share)
@@ -53,111 +32,14 @@ def any_number(t: Trial) -> None:
     t.same(-10.0, many, many, 1 - share)
 
 
-@exercise.prop(
-    "the lead is infinite if nothing leaks: fill -inf, or no blocked key",
-    points=0.5,
-    hint="Which score is so high that it wins after minus infinity was added?",
-)
+@exercise.prop(0.5, "Which score is so high that it wins after minus infinity was added?")
 def nothing_leaks(t: Trial) -> None:
+    """the lead is infinite if nothing leaks: fill -inf, or no blocked key"""
     t.same(-math.inf, t.integer(1, 5), t.integer(1, 5), 0.01 * t.integer(10, 90))
     t.same(-5.0, t.integer(1, 5), 0, 0.01 * t.integer(10, 90))
 
 
-@exercise.prop(
-    "in an empty row, blocked keys take every share at once: minus infinity",
-    points=0.5,
-    hint="No visible key is there to lose against. Which gap is then large enough?",
-)
+@exercise.prop(0.5, "No visible key is there to lose against. Which gap is then large enough?")
 def empty_row(t: Trial) -> None:
+    """in an empty row, blocked keys take every share at once: minus infinity"""
     t.same(-1e9, 0, t.integer(2, 9), 0.01 * t.integer(10, 90))
-
-
-@exercise.mistake("Your number is right for one share only. Which one is it?")
-def fill_alone(fill, n_visible, n_blocked, share):
-    """A blocked key leaks as soon as its score exceeds the fill."""
-    if n_blocked == 0:
-        return math.inf
-    return -math.inf if n_visible == 0 else -fill
-
-
-@exercise.mistake("Do ten blocked keys leak as little as one? Look at the softmax's denominator.")
-def counts_forgotten(fill, n_visible, n_blocked, share):
-    """How many keys there are cancels out."""
-    if n_blocked == 0:
-        return math.inf
-    if n_visible == 0:
-        return -math.inf
-    return math.log(share / (1 - share)) - fill
-
-
-@exercise.mistake("Do more blocked keys make a leak harder, or easier?")
-def counts_upside_down(fill, n_visible, n_blocked, share):
-    """The more blocked keys there are, the more each must win."""
-    if n_blocked == 0:
-        return math.inf
-    if n_visible == 0:
-        return -math.inf
-    return math.log(share / (1 - share)) + math.log(n_blocked / n_visible) - fill
-
-
-@exercise.mistake("Is e to your result the share itself, or its proportion to the rest?")
-def share_for_odds(fill, n_visible, n_blocked, share):
-    """The logarithm of a weight is its score."""
-    if n_blocked == 0:
-        return math.inf
-    if n_visible == 0:
-        return -math.inf
-    return math.log(share) + math.log(n_visible / n_blocked) - fill
-
-
-@exercise.mistake("Whose share is it: that of each blocked key, or that of all together?")
-def share_of_each(fill, n_visible, n_blocked, share):
-    """The share is that of each single blocked key."""
-    if n_blocked == 0:
-        return math.inf
-    if n_visible == 0:
-        return -math.inf
-    rest = 1 - share * n_blocked
-    if rest <= 0:
-        return math.inf
-    return math.log(share * n_visible / rest) - fill
-
-
-@exercise.mistake("Is a row without a visible key safe because its fill is large?")
-def empty_row_is_safe(fill, n_visible, n_blocked, share):
-    """Where nothing is visible, nothing can leak."""
-    if n_blocked == 0 or n_visible == 0:
-        return math.inf
-    return math.log(share / (1 - share)) + math.log(n_visible / n_blocked) - fill
-
-
-@exercise.alternative
-def bisection(fill, n_visible, n_blocked, share):
-    """Searches for the gap by halving an interval, with a sigmoid, and warns."""
-    import warnings
-
-    warnings.warn("searching instead of solving", stacklevel=1)
-    if n_blocked == 0 or fill == float("-inf"):
-        return math.inf
-    if n_visible == 0:
-        return -math.inf
-    low, high = -100.0, 100.0
-    for _ in range(100):
-        lead = (low + high) / 2
-        odds = math.exp(-lead) * n_visible / n_blocked
-        if 1 / (1 + odds) < share:
-            low = lead
-        else:
-            high = lead
-    return high - fill
-
-
-@exercise.alternative
-def odds(fill, n_visible, n_blocked, share):
-    """One logarithm of the odds, as a tensor."""
-    if n_visible == 0:
-        return -math.inf
-    if min(n_blocked, 1) == 0:
-        return math.inf
-    ratio = torch.tensor(share * n_visible / (n_blocked * (1 - share)), dtype=torch.float64)
-    return ratio.log() - fill

@@ -1,11 +1,4 @@
-"""Exercise ``reading.deletion_curve``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.attention_maps import deletion_curve as library_deletion_curve
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 
 def pooled_answer(x: Tensor, keep: Tensor, query: Tensor, readout: Tensor) -> Tensor:
@@ -38,30 +31,8 @@ def colleagues_curve(
     return torch.stack(curve)
 
 
-def reference(
-    x: Tensor, query: Tensor, readout: Tensor, importance: Tensor, present: Tensor
-) -> Tensor:
-    """The library's curve, with as many steps as there are places and one token a step."""
-    T = x.shape[1]
-    curve = torch.zeros(T + 1, len(x))
-    for b, there in enumerate(present):
-        places = there.nonzero()[:, 0]
-        one = x[b : b + 1, places]
-        seen = torch.ones(1, len(places), dtype=torch.bool)
-        found = library_deletion_curve(
-            lambda keep, one=one: pooled_answer(one, keep, query, readout),  # type: ignore[misc]
-            importance[b : b + 1, places],
-            present=seen,
-        )[:, 0]
-        # A sentence of which nothing is left stays as it is.
-        curve[: len(found), b], curve[len(found) :, b] = found, found[-1]
-    return curve
-
-
 exercise = Exercise(
     id="reading.deletion_curve",
-    function="deletion_curve",
-    reference=reference,
     points=5,
     minutes=25,
     difficulty=3,
@@ -116,12 +87,14 @@ def _hidden(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the first point has all tokens, the last none; without one of several alike little is missing",
-    points=1.25,
-    hint="T + 1 points: nothing taken away, one token, …, all. Five tokens that are all the same:"
-    " what does the model read when one of them is hidden?",
+    1.25,
+    "T + 1 points: nothing taken away, one token, …, all. Five tokens that are all the same: what"
+    " does the model read when one of them is hidden?",
 )
 def both_ends(t: Trial) -> None:
+    """the first point has all tokens, the last none; without one of several alike little is
+    missing
+    """
     args = _sample(t, [6, 6])
     got = t.a_tensor(t.call(*args), (7, 2))
     want = t.want(*args)
@@ -130,32 +103,30 @@ def both_ends(t: Trial) -> None:
     _hidden(t)
 
 
-@exercise.prop(
-    "the most important token goes first", points=1.25, hint="`argsort` begins with the smallest."
-)
+@exercise.prop(1.25, "`argsort` begins with the smallest.")
 def most_important(t: Trial) -> None:
+    """the most important token goes first"""
     args = _sample(t, [t.integer(5, 7)])
     got = t.a_tensor(t.call(*args), (args[0].shape[1] + 1, 1))
     t.close(got[1], t.want(*args)[1], "the second point")
 
 
 @exercise.prop(
-    "token after token in the order of importance",
-    points=0.75,
-    hint="`argsort` says which token comes at a place of the order. Which place has a token?",
+    0.75, "`argsort` says which token comes at a place of the order. Which place has a token?"
 )
 def in_order(t: Trial) -> None:
+    """token after token in the order of importance"""
     t.same(*_sample(t, [5, 5, 5]))
     t.same(*_sample(t, [t.integer(6, 8)] * 3))
 
 
 @exercise.prop(
-    "padding is never taken away, shorter sentences stay where they end, T + 1 points for all",
-    points=1.25,
-    hint="How many steps does a sentence of 4 words need in a batch of length 7, whatever"
-    " importance its padding has? And if no sentence fills all 7 places?",
+    1.25,
+    "How many steps does a sentence of 4 words need in a batch of length 7, whatever importance"
+    " its padding has? And if no sentence fills all 7 places?",
 )
 def padded(t: Trial) -> None:
+    """padding is never taken away, shorter sentences stay where they end, T + 1 points for all"""
     # Against the answer's own curve of each sentence alone.
     for lengths, left in (([4, 7, 6], False), ([4, 7, 6], True), ([4, 5, 7], False)):
         x, query, readout, importance, present = _sample(t, lengths, left)
@@ -177,122 +148,9 @@ def padded(t: Trial) -> None:
 
 
 @exercise.prop(
-    "tokens are hidden by `keep`, and nothing that was handed in is changed",
-    points=0.5,
-    hint="Look for assignments into `x`, `importance` or `present`, and for what becomes of `x`.",
+    0.5, "Look for assignments into `x`, `importance` or `present`, and for what becomes of `x`."
 )
 def no_side_effect(t: Trial) -> None:
+    """tokens are hidden by `keep`, and nothing that was handed in is changed"""
     _hidden(t)
     t.unchanged(*_sample(t, [3, 5]))
-
-
-@exercise.mistake("How much attention does a token of zeros get? Is exp(0) nothing?")
-def zeroed_not_hidden(x, query, readout, importance, present):
-    """A token is taken away by setting it to 0."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        without = x * (rank >= step)[..., None]
-        curve.append(pooled_answer(without, present, query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("Which is deleted first: what is worth most, or what is worth least?")
-def least_first(x, query, readout, importance, present):
-    """Sorting by importance brings the most important to the front."""
-    rank = importance.masked_fill(~present, torch.inf).argsort(1).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("`argsort` answers: which token is third? You asked: which place has token 3?")
-def order_as_rank(x, query, readout, importance, present):
-    """What argsort returns is the rank of each token."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("In a batch with a shorter sentence: which tokens do your first steps remove?")
-def padding_takes_part(x, query, readout, importance, present):
-    """Padding is hidden anyway, so that taking it away does no harm."""
-    rank = importance.argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("After the second step: how many tokens are missing in what you measure?")
-def one_at_a_time(x, query, readout, importance, present):
-    """Each step takes one token away from the whole sentence."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
-    curve = [pooled_answer(x, present, query, readout)]
-    for step in range(x.shape[1]):
-        curve.append(pooled_answer(x, present & (rank != step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("You add tokens to an empty sentence. What was asked, and is it the same curve?")
-def insertion(x, query, readout, importance, present):
-    """Showing the most important tokens first measures the same as hiding them first."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank < step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("Two sentences of a batch differ in their most important word. Do yours?")
-def one_order_for_all(x, query, readout, importance, present):
-    """The order of a batch is that of the mean importance of its places."""
-    mean = importance.masked_fill(~present, 0.0).sum(0) / present.sum(0)
-    rank = mean.expand_as(importance).masked_fill(~present, -torch.inf)
-    rank = rank.argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.mistake("Seven places, and no sentence has more than five words: how many points?")
-def as_long_as_the_longest(x, query, readout, importance, present):
-    """The curve ends when the longest sentence has no token left."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(int(present.sum(1).max()) + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
-
-
-@exercise.alternative
-def word_by_word(x, query, readout, importance, present):
-    """Takes the next token of each sentence by its maximum, in plain Python; warns."""
-    import warnings
-
-    warnings.warn("word by word", stacklevel=1)
-    B, T, _ = x.shape
-    keep = present.clone()
-    points = [pooled_answer(x, keep, query, readout)]
-    for _ in range(T):
-        for b in range(B):
-            left = [(importance[b, i].item(), i) for i in range(T) if keep[b, i]]
-            if left:
-                keep[b, max(left)[1]] = False
-        points.append(pooled_answer(x, keep, query, readout))
-    return torch.stack(points)
-
-
-@exercise.alternative
-def by_counting(x, query, readout, importance, present):
-    """A token's rank is the number of tokens that are more important; all steps at once."""
-    above = (importance[:, None, :] > importance[:, :, None]) & present[:, None, :]
-    rank = above.sum(dim=-1)
-    steps = torch.arange(x.size(1) + 1).view(-1, 1, 1)
-    keep = torch.logical_and(present, rank >= steps)
-    rows = [pooled_answer(x, k, query, readout) for k in keep.unbind()]
-    return torch.stack(rows, dim=0)

@@ -1,14 +1,4 @@
-"""Exercise ``relative.attend_rolling``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib.attention import scaled_dot_product_attention
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions import rotary_angles, rotate
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 
 
 def turn(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
@@ -20,34 +10,8 @@ def turn(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-def reference(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    window: int,
-    base: float = 10_000.0,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Outputs of the new tokens, and the last keys and values, as they came."""
-    P, T = keys.shape[-2], k.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    angles = rotary_angles(places, q.shape[-1], base=base)
-    out, _ = scaled_dot_product_attention(
-        rotate(q, angles[P:], "half_split"),
-        rotate(keys, angles, "half_split"),
-        values,
-        mask=(distance >= 0) & (distance < window),
-    )
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
 exercise = Exercise(
     id="relative.attend_rolling",
-    function="attend_rolling",
-    reference=reference,
     points=6,
     minutes=30,
     difficulty=4,
@@ -68,16 +32,9 @@ def _pieces(
     return (*new, 2 * t.randn(B, H, P, d_head), t.randn(B, H, P, d_v))
 
 
-def _three(t: Trial, *args: object) -> list[Tensor]:
-    return t.parts(t.call(*args), *exercise.returns)
-
-
-@exercise.prop(
-    "a new token stands behind what was kept",
-    points=1.5,
-    hint="With 3 keys kept the new one is the fourth. By how much does its query turn?",
-)
+@exercise.prop(1.5, "With 3 keys kept the new one is the fourth. By how much does its query turn?")
 def positions(t: Trial) -> None:
+    """a new token stands behind what was kept"""
     # Judged whatever the mask: the last query is asked, keys near it score next to nothing, and
     # only the first value is not 0.
     for P in (1, t.integer(2, 3)):
@@ -89,29 +46,31 @@ def positions(t: Trial) -> None:
             k[..., place : place + 1, :] = -60 * away / last.square().sum(-1, keepdim=True)
         values[..., 1:, :] = 0
         arguments = q, k, 0 * v, keys, values, 20
-        out = t.a_tensor(_three(t, *arguments)[0], q.shape, "the output")
+        out = t.a_tensor(t.parts(t.call(*arguments))[0], q.shape, "the output")
         want = t.want(*arguments)[0][..., -1, :]
         t.close(out[..., -1, :], want, "what the last token finds", note=f"{P} kept, {T} new")
 
 
 @exercise.prop(
-    "a query finds the last `window` values, its own among them, and nothing later",
-    points=2,
-    hint="Draw the mask for 2 queries and 5 keys, three of which were kept. Which keys does the"
+    2,
+    "Draw the mask for 2 queries and 5 keys, three of which were kept. Which keys does the"
     " *first* of the new queries see? Are they all still there?",
 )
 def within_the_window(t: Trial) -> None:
+    """a query finds the last `window` values, its own among them, and nothing later"""
     window = t.integer(3, 4)
     for T, P, most in ((1, window, window), (3, window, window), (4, 0, 2), (3, 2, 20)):
         # Small queries: every key that may be seen has some weight.
         q, k, v, keys, values = _pieces(t, T, P)
-        before = t.a_tensor(_three(t, q / 8, k, v, keys, values, most)[0], q.shape, "the output")
+        before = t.a_tensor(
+            t.parts(t.call(q / 8, k, v, keys, values, most))[0], q.shape, "the output"
+        )
         finds = torch.zeros(T, P + T, dtype=torch.bool)
         for key in range(P + T):
             every = torch.cat([values, v], dim=-2)
             every[..., key, :] += 100
             new, kept = every[..., P:, :], every[..., :P, :]
-            after = _three(t, q / 8, k, new, keys, kept, most)[0]
+            after = t.parts(t.call(q / 8, k, new, keys, kept, most))[0]
             moved = (t.a_tensor(after, q.shape, "the output") - before).abs()
             finds[:, key] = moved.amax(dim=(0, 1, 3)) > 1e-3
         distance = torch.arange(P, P + T)[:, None] - torch.arange(P + T)
@@ -121,16 +80,18 @@ def within_the_window(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the last `window` keys and values are kept, as they came; what is handed in stays as it was",
-    points=1.5,
-    hint="Kept keys are turned at every call. What happens to those that you return turned? And"
+    1.5,
+    "Kept keys are turned at every call. What happens to those that you return turned? And"
     " another sentence may go on from the same cache: make new tensors.",
 )
 def kept(t: Trial) -> None:
+    """the last `window` keys and values are kept, as they came; what is handed in stays as
+    it was
+    """
     window = t.integer(4, 6)
     for T, P in ((2, window), (1, 2)):
         pieces = _pieces(t, T, P)
-        found = _three(t, *pieces, window)
+        found = t.parts(t.call(*pieces, window))
         for got, old, new, name in (
             (found[1], pieces[3], pieces[1], "keys"),
             (found[2], pieces[4], pieces[2], "values"),
@@ -140,29 +101,23 @@ def kept(t: Trial) -> None:
     t.unchanged(*_pieces(t, 2, 4), 3)
 
 
-@exercise.prop(
-    "a text in pieces comes out as it does at once",
-    points=0.5,
-    hint="Feed a text token by token, with what came back, and compare with the whole.",
-)
+@exercise.prop(0.5, "Feed a text token by token, with what came back, and compare with the whole.")
 def in_pieces(t: Trial) -> None:
+    """a text in pieces comes out as it does at once"""
     window = t.integer(3, 4)
     q, k, v, keys, values = _pieces(t, 9, 0)
     whole = t.want(q, k, v, keys, values, window)[0]
     outs = []
     for piece in torch.arange(9).split([1, 1, 2, 1, 3, 1]):
         new = (x[..., piece, :] for x in (q, k, v))
-        out, keys, values = _three(t, *new, keys, values, window)
+        out, keys, values = t.parts(t.call(*new, keys, values, window))
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole, "the output, read in pieces")
 
 
-@exercise.prop(
-    "several sentences, values of another width, another base",
-    points=0.5,
-    hint="Which width belongs under the root, and which do the angles depend on?",
-)
+@exercise.prop(0.5, "Which width belongs under the root, and which do the angles depend on?")
 def other_shapes(t: Trial) -> None:
+    """several sentences, values of another width, another base"""
     t.same(*_pieces(t, 2, 4, B=3, H=1, d_head=8, d_v=3), 10, base=float(t.integer(10, 90)))
 
 
@@ -177,138 +132,3 @@ def colleagues_attend_rolling(q, k, v, keys, values, window, base=10_000.0):
     mask = torch.ones(T, keys.shape[-2]).tril(keys.shape[-2] - T).bool()
     weights = scores.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
     return weights @ values, keys, values
-
-
-# The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the first symptom: where is the query?")(
-    colleagues_attend_rolling
-)
-
-
-@exercise.mistake("Three keys were kept. At which place does the first new query stand?")
-def queries_anew(q, k, v, keys, values, window, base=10_000.0):
-    """The first query of a call stands at place 0."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    mask = (distance >= 0) & (distance < window)
-    scores = turn(q, places[:T], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
-@exercise.mistake("What happens at the next call to keys that you return turned?")
-def turned_keys_kept(q, k, v, keys, values, window, base=10_000.0):
-    """What is kept is what entered the scores."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    mask = (distance >= 0) & (distance < window)
-    keys = turn(keys, places, base)
-    scores = turn(q, places[P:], base) @ keys.mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
-@exercise.mistake("Which keys may the first of two new queries see, if three were kept?")
-def top_left_mask(q, k, v, keys, values, window, base=10_000.0):
-    """Query number i of a call may see the keys up to number i."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[:T, None] - places
-    mask = (distance >= 0) & (distance < window)
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
-@exercise.mistake("Window 3, one token after the other: how many keys does each see? All at once?")
-def whole_past(q, k, v, keys, values, window, base=10_000.0):
-    """Only what is kept has to fit into the window, not what a query sees."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    mask = places[P:, None] >= places
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
-@exercise.mistake("Window 1 is the query's own key alone. How many does your mask let it see?")
-def one_too_many(q, k, v, keys, values, window, base=10_000.0):
-    """A window of w keys reaches back to distance w."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    mask = (distance >= 0) & (distance <= window)
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
-@exercise.mistake(
-    "Three new tokens, window 4: which keys has the *first* one lost in your version?"
-)
-def cut_before_looking(q, k, v, keys, values, window, base=10_000.0):
-    """The cache can be cut to the window before the queries look."""
-    T = q.shape[-2]
-    keys = torch.cat([keys, k], dim=-2)[..., -window:, :]
-    values = torch.cat([values, v], dim=-2)[..., -window:, :]
-    places = torch.arange(keys.shape[-2])
-    rows = torch.arange(T) + keys.shape[-2] - T
-    distance = rows[:, None] - places
-    mask = (distance >= 0) & (distance < window)
-    scores = turn(q, rows, base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0) @ values
-    return out, keys, values
-
-
-@exercise.mistake("A text moved by ten places: does your output stay the same?")
-def values_turn_too(q, k, v, keys, values, window, base=10_000.0):
-    """Values stand somewhere, too, so they are turned like keys."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    mask = (distance >= 0) & (distance < window)
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ turn(values, places, base)
-    return out, keys[..., -window:, :], values[..., -window:, :]
-
-
-@exercise.alternative
-def query_by_query(q, k, v, keys, values, window, base=10_000.0):
-    """One query after the other, each at place 0 and its keys behind it; warns."""
-    import warnings
-
-    warnings.warn("one by one", stacklevel=1)
-    P, T = keys.shape[-2], k.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    outs = []
-    for i in range(T):
-        end = P + i + 1
-        start = max(0, end - window)
-        seen = turn(keys[..., start:end, :], torch.arange(start, end) - (end - 1), base)
-        scores = (seen @ q[..., i, :, None]).squeeze(-1) / math.sqrt(q.shape[-1])
-        outs.append((scores.softmax(-1)[..., None] * values[..., start:end, :]).sum(-2))
-    kept = max(0, P + T - window)
-    return torch.stack(outs, dim=-2), keys[..., kept:, :], values[..., kept:, :]
-
-
-@exercise.alternative
-def from_far_away(q, k, v, keys, values, window, base=10_000.0):
-    """Counts positions from an arbitrary place, with an additive mask and einsum."""
-    old, new = keys.size(2), q.size(2)
-    everything = torch.cat((keys, k), 2)
-    all_values = torch.cat((values, v), 2)
-    first = 1000
-    rotated_q = turn(q, torch.arange(first + old, first + old + new), base)
-    rotated_k = turn(everything, torch.arange(first, first + old + new), base)
-    scores = torch.einsum("bhtd,bhsd->bhts", rotated_q, rotated_k) * q.size(-1) ** -0.5
-    seen = torch.ones(new, old + new).tril(old).triu(old - window + 1)
-    weights = torch.softmax(scores + seen.log(), dim=-1)
-    return weights @ all_values, everything[:, :, -window:], all_values[:, :, -window:]

@@ -1,27 +1,7 @@
-"""Exercise ``relative.rotate_pairs``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions import rotary_angles, rotate
-
-
-def reference(
-    x: Tensor, positions: Tensor, d_rotary: int | None = None, base: float = 10_000.0
-) -> Tensor:
-    """The library's rotation of neighbouring channels."""
-    d_rotary = x.shape[-1] if d_rotary is None else d_rotary
-    return rotate(x, rotary_angles(positions, d_rotary, base=base))
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="relative.rotate_pairs",
-    function="rotate_pairs",
-    reference=reference,
     points=5,
     minutes=25,
     difficulty=3,
@@ -31,23 +11,17 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "neighbouring channels turn by position / base^(2i/d)",
-    points=1.5,
-    hint="Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.",
-)
+@exercise.prop(1.5, "Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.")
 def values(t: Trial) -> None:
+    """neighbouring channels turn by position / base^(2i/d)"""
     T = t.integer(4, 7)
     t.same(t.randn(T, 8), torch.arange(T))
     t.same(t.randn(2, 6), torch.tensor([0, 3]), base=float(t.integer(5, 90)), note="another base")
 
 
-@exercise.prop(
-    "the score of a query and a key depends on how far apart they are, and on nothing else",
-    points=0.5,
-    hint="Both have to be turned in the same sense, and by their own positions.",
-)
+@exercise.prop(0.5, "Both have to be turned in the same sense, and by their own positions.")
 def by_distance(t: Trial) -> None:
+    """the score of a query and a key depends on how far apart they are, and on nothing else"""
     q, k = t.randn(1, 16), t.randn(1, 16)
     n, shift, distance = t.integer(0, 9), t.integer(10, 200), t.integer(2, 6)
 
@@ -65,11 +39,10 @@ def by_distance(t: Trial) -> None:
 
 
 @exercise.prop(
-    "with `d_rotary`, the first channels turn and the others rest",
-    points=1,
-    hint="Which channels make up the pairs, and how wide is what the exponents are a share of?",
+    1, "Which channels make up the pairs, and how wide is what the exponents are a share of?"
 )
 def some_channels(t: Trial) -> None:
+    """with `d_rotary`, the first channels turn and the others rest"""
     # Against the answer's own turn of these channels alone.
     T = t.integer(3, 6)
     for shape, d_rotary in (((T, 12), 4), ((2, T, 10), 8)):
@@ -81,12 +54,12 @@ def some_channels(t: Trial) -> None:
 
 
 @exercise.prop(
-    "positions in any order, between whole numbers, below 0; batches and heads before them",
-    points=0.5,
-    hint="The positions say where each row stands. Which axis of x do they run along? And turned by"
-    " 2 1/2 and back by 1/2, how far is it in all?",
+    0.5,
+    "The positions say where each row stands. Which axis of x do they run along? And turned by 2"
+    " 1/2 and back by 1/2, how far is it in all?",
 )
 def any_positions(t: Trial) -> None:
+    """positions in any order, between whole numbers, below 0; batches and heads before them"""
     x, places = t.randn(2, 3, 4, 6), t.integers(0, 50, 4)
     whole = t.a_tensor(t.call(x, places), x.shape)
     for row in range(4):
@@ -100,20 +73,16 @@ def any_positions(t: Trial) -> None:
 
 
 @exercise.prop(
-    "far positions are turned as exactly as near ones",
-    points=0.5,
-    hint="An angle of 100 000 in single precision: how many digits stand behind its point?",
+    0.5, "An angle of 100 000 in single precision: how many digits stand behind its point?"
 )
 def far(t: Trial) -> None:
+    """far positions are turned as exactly as near ones"""
     t.same(t.randn(5, 8), t.integers(200_000, 1_000_000, 5))
 
 
-@exercise.prop(
-    "half precision comes out as half precision, turned by exact angles",
-    points=0.5,
-    hint="`torch.tensor([1003], dtype=torch.bfloat16)`: what is it?",
-)
+@exercise.prop(0.5, "`torch.tensor([1003], dtype=torch.bfloat16)`: what is it?")
 def half_precision(t: Trial) -> None:
+    """half precision comes out as half precision, turned by exact angles"""
     places = 2 * t.integers(500, 900, 4) + 1
     for dtype, further in ((torch.bfloat16, 0), (torch.float16, 2000)):
         x = t.randn(4, 8).to(dtype)
@@ -124,153 +93,14 @@ def half_precision(t: Trial) -> None:
 
 
 @exercise.prop(
-    "what goes in is left as it was, and a gradient flows back to it",
-    points=0.5,
-    hint="Writing into channels of `x` changes the caller's queries: make something new. And a"
-    " layer that makes queries learns through this function: stay with tensors all the way.",
+    0.5,
+    "Writing into channels of `x` changes the caller's queries: make something new. And a layer"
+    " that makes queries learns through this function: stay with tensors all the way.",
 )
 def no_side_effect(t: Trial) -> None:
+    """what goes in is left as it was, and a gradient flows back to it"""
     x, places = t.randn(4, 8), t.integers(1, 30, 4)
     out = t.a_tensor(t.call(x, places), x.shape)
     t.expect(not torch.equal(out, x), "nothing has been turned")
     t.unchanged(x, places)
     t.gradient(t.randn(4, 8, dtype=torch.float64), places)
-
-
-@exercise.mistake("Which channel is the partner of channel 0, in the formula above?")
-def halves(x, positions, d_rotary=None, base=10_000.0):
-    """A pair is a channel of the first half and one of the second."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., : d // 2].double(), x[..., d // 2 : d].double()
-    out = torch.cat([a * cos - b * sin, a * sin + b * cos, x[..., d:].double()], dim=-1)
-    return out.to(x.dtype)
-
-
-@exercise.mistake("At position 1, does (1, 0) turn to (cos 1, sin 1) or to (cos 1, -sin 1)?")
-def turned_backwards(x, positions, d_rotary=None, base=10_000.0):
-    """The sense of the rotation is a matter of taste, if only all turn alike."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
-
-
-@exercise.mistake("Print your exponents for a width of 8. There are four; where do they end?")
-def pair_over_width(x, positions, d_rotary=None, base=10_000.0):
-    """The exponent of pair i is i over the width."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(d // 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
-
-
-@exercise.mistake("If 4 of 12 channels turn, what is the exponent of the second pair: 2/4 or 2/12?")
-def width_of_the_head(x, positions, d_rotary=None, base=10_000.0):
-    """The frequencies belong to the width of the head, however many channels turn."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / x.shape[-1])
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
-
-
-@exercise.mistake("The result is in single precision. Does the angle have to be?")
-def single_precision(x, positions, d_rotary=None, base=10_000.0):
-    """A cosine in single precision needs no better angle."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2).float() / d)
-    angles = positions[:, None].float() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].float(), x[..., 1:d:2].float()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].float()], dim=-1).to(x.dtype)
-
-
-@exercise.mistake("Convert your positions to the precision of x and print them, near 1000.")
-def positions_like_tokens(x, positions, d_rotary=None, base=10_000.0):
-    """Positions are kept in the precision of what is turned."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].to(x.dtype).double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
-
-
-@exercise.mistake("What becomes of a row of zeros when it is turned? And in your function?")
-def code_is_added(x, positions, d_rotary=None, base=10_000.0):
-    """Rotary positions are sines and cosines that are added."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    code = torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(-2)
-    code = torch.cat([code, code.new_zeros(len(code), x.shape[-1] - d)], dim=-1)
-    return (x + code).to(x.dtype)
-
-
-@exercise.mistake("Which numbers here should training change, and which stay as they are?")
-def cut_off(x, positions, d_rotary=None, base=10_000.0):
-    """Positions are not learned, so their rotation needs no gradient."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    with torch.no_grad():
-        cos, sin = angles.cos(), angles.sin()
-        a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-        turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-        return torch.cat([turned, x[..., d:]], dim=-1).to(x.dtype)
-
-
-@exercise.alternative
-def complex_numbers(x, positions, d_rotary=None, base=10_000.0):
-    """Reads pairs as complex numbers and multiplies by others of length 1; warns."""
-    import warnings
-
-    warnings.warn("complex", stacklevel=1)
-    d = d_rotary or x.shape[-1]
-    slower = torch.exp(torch.arange(d // 2).double() * (-2 * math.log(base) / d))
-    angles = torch.outer(positions.double(), slower)
-    hands = torch.polar(torch.ones_like(angles), angles)
-    pairs = torch.view_as_complex(x[..., :d].double().reshape(*x.shape[:-1], d // 2, 2))
-    turned = torch.view_as_real(pairs * hands).flatten(-2).to(x.dtype)
-    return torch.cat([turned, x[..., d:]], dim=-1)
-
-
-@exercise.alternative
-def one_matrix_for_each_row(x, positions, d_rotary=None, base=10_000.0):
-    """Builds the rotation matrix of every position and multiplies."""
-    width = x.shape[-1]
-    d = width if d_rotary is None else d_rotary
-    rows = []
-    for t, place in enumerate(positions.tolist()):
-        matrix = torch.eye(width, dtype=torch.float64)
-        for c in range(0, d, 2):
-            angle = place / base ** (c / d)
-            matrix[c, c] = matrix[c + 1, c + 1] = math.cos(angle)
-            matrix[c, c + 1] = -math.sin(angle)
-            matrix[c + 1, c] = math.sin(angle)
-        rows.append(x[..., t, :].double() @ matrix.T)
-    return torch.stack(rows, dim=-2).to(x.dtype)
-
-
-@exercise.alternative
-def turned_by_a_quarter(x, positions, d_rotary=None, base=10_000.0):
-    """x times the cosine, plus x turned by a quarter times the sine."""
-    d = d_rotary if d_rotary is not None else x.shape[-1]
-    channel = torch.arange(x.shape[-1])
-    rates = torch.where(channel < d, base ** (-2.0 * (channel // 2).double() / d), 0.0)
-    angles = positions.unsqueeze(-1).double() * rates
-    quarter = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).reshape(x.shape)
-    return (x * angles.cos() + quarter * angles.sin()).to(x.dtype)

@@ -1,30 +1,10 @@
-"""Exercise ``seeing.attention_distance``."""
-
-import math
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from course_lib import attention_maps
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 from course_lib.checks.compare import name
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(
-    weights: Tensor, grid: tuple[int, int], n_prefix: int = 1, patch_size: float = 1.0
-) -> Tensor:
-    """The library's, without keywords."""
-    return attention_maps.attention_distance(
-        weights, grid, n_prefix=n_prefix, patch_size=patch_size
-    )
-
 
 exercise = Exercise(
     id="seeing.attention_distance",
-    function="attention_distance",
-    reference=reference,
     points=4,
     minutes=25,
     difficulty=2,
@@ -53,22 +33,18 @@ def _distance(t: Trial, *args: Any) -> Tensor:
 
 
 @exercise.prop(
-    "maps of square grids with a class token in front",
-    points=1,
-    hint="A map that looks at itself alone has distance 0, at its neighbour alone about 1 patch.",
+    1, "A map that looks at itself alone has distance 0, at its neighbour alone about 1 patch."
 )
 def square_grids(t: Trial) -> None:
+    """maps of square grids with a class token in front"""
     for side in (2, 3, t.integer(4, 6)):
         maps = _to_patches(_maps(t, 2, side * side + 1, side * side + 1))
         t.same(maps, (side, side), note=f"a grid of {side} x {side}")
 
 
-@exercise.prop(
-    "grids that are wider than high, or higher than wide",
-    points=0.5,
-    hint="Patch number 5 of a grid with 4 columns: in which row, in which column?",
-)
+@exercise.prop(0.5, "Patch number 5 of a grid with 4 columns: in which row, in which column?")
 def other_grids(t: Trial) -> None:
+    """grids that are wider than high, or higher than wide"""
     rows, columns = t.integer(2, 3), t.integer(5, 7)
     n = rows * columns
     for grid, note in (((rows, columns), "wide"), ((columns, rows), "high")):
@@ -79,24 +55,18 @@ def other_grids(t: Trial) -> None:
         t.same(torch.eye(n)[order], grid, 0, note=f"{note}, patches look at each other in pairs")
 
 
-@exercise.prop(
-    "no token before the patches, or two of them",
-    points=0.5,
-    hint="Cut off both the rows and the columns of what is no patch.",
-)
+@exercise.prop(0.5, "Cut off both the rows and the columns of what is no patch.")
 def prefixes(t: Trial) -> None:
+    """no token before the patches, or two of them"""
     maps = _to_patches(_maps(t, 2, 11, 11), 2)
     alone = _distance(t, maps[..., 2:, 2:], (3, 3), 0)
     t.close(t.call(maps, (3, 3), 2), alone, "the distance", note="two tokens that are no patches")
     t.close(t.call(maps[..., 1:, 1:], (3, 3)), alone, "the distance", note="n_prefix left out")
 
 
-@exercise.prop(
-    "what a patch gives to the class token makes its view no nearer",
-    points=0.5,
-    hint="Take nine tenths of each row for the class token: should the distance change?",
-)
+@exercise.prop(0.5, "Take nine tenths of each row for the class token: should the distance change?")
 def class_token(t: Trial) -> None:
+    """what a patch gives to the class token makes its view no nearer"""
     maps = _maps(t, 2, 10, 10)
     before = _distance(t, _to_patches(maps), (3, 3))
     # More of some rows than of others, each of which counts alike all the same.
@@ -106,23 +76,17 @@ def class_token(t: Trial) -> None:
     t.close(after, before, "the distance", note="most weight on the class token")
 
 
-@exercise.prop(
-    "a distance in pixels, when the side of a patch is given",
-    points=0.5,
-    hint="The next patch is as many pixels away as a patch is wide.",
-)
+@exercise.prop(0.5, "The next patch is as many pixels away as a patch is wide.")
 def pixels(t: Trial) -> None:
+    """a distance in pixels, when the side of a patch is given"""
     maps, side = _maps(t, 2, 10, 10), float(t.integer(2, 16))
     want = side * _distance(t, maps, (3, 3))
     t.close(t.call(maps, (3, 3), 1, side), want, "the distance", note=f"patches of {side:g} pixels")
 
 
-@exercise.prop(
-    "any axes in front, such as layers, pictures and heads, and one distance for each map",
-    points=0.5,
-    hint="Count axes from the end.",
-)
+@exercise.prop(0.5, "Count axes from the end.")
 def leading_axes(t: Trial) -> None:
+    """any axes in front, such as layers, pictures and heads, and one distance for each map"""
     maps = _maps(t, 2, 3, 2, 10, 10)
     got = _distance(t, maps, (3, 3))
     alone = t.a_tensor(t.call(maps[1, 2, 0], (3, 3)), ())
@@ -131,134 +95,15 @@ def leading_axes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "weights in any precision, left as they were",
-    points=0.5,
-    hint="Dividing in place changes what the caller still wants to draw. And which functions know"
-    " half precision?",
+    0.5,
+    "Dividing in place changes what the caller still wants to draw. And which functions know half"
+    " precision?",
 )
 def unharmed(t: Trial) -> None:
+    """weights in any precision, left as they were"""
     maps = _maps(t, 2, 10, 10)
     best = _distance(t, maps.double(), (3, 3))
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
         note = f"{name(maps.to(dtype))}, compared to float64"
         t.close(t.call(maps.to(dtype), (3, 3)), best.to(dtype), "the distance", note=note)
     t.unchanged(maps, (3, 3))
-
-
-@exercise.mistake("Give nine tenths of a row to the class token. Does your head look less far?")
-def the_rest_counts_as_near(weights, grid, n_prefix=1, patch_size=1.0):
-    """What goes to the class token goes nowhere, so it adds nothing to a distance."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1) * patch_size
-
-
-@exercise.mistake("From a patch to the one below and to the right: which of two ways do you go?")
-def around_the_corner(weights, grid, n_prefix=1, patch_size=1.0):
-    """The distance of two patches is rows plus columns."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = ((y[:, None] - y).abs() + (x[:, None] - x).abs()).to(weights)
-    return (patches * far).sum(-1).mean(-1) * patch_size
-
-
-@exercise.mistake("How far apart are the last patch of a row and the first of the next one?")
-def along_the_line(weights, grid, n_prefix=1, patch_size=1.0):
-    """Patches are as far apart as their numbers in the sequence."""
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(grid[0] * grid[1])
-    far = (index[:, None] - index).abs().to(weights)
-    return (patches * far).sum(-1).mean(-1) * patch_size
-
-
-@exercise.mistake("Whose rows sum to 1: those who ask, or those who are looked at?")
-def who_is_looked_at(weights, grid, n_prefix=1, patch_size=1.0):
-    """A column says where a patch looks."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:].transpose(-1, -2)
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1) * patch_size
-
-
-@exercise.mistake("Number the patches of a grid of 2 x 5 on paper, row after row. Where is 7?")
-def divided_by_rows(weights, grid, n_prefix=1, patch_size=1.0):
-    """A patch's row is its number divided by the number of rows."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // rows, index % rows
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1) * patch_size
-
-
-@exercise.mistake("A head gives 0.6 to its own patch and the rest to a corner. Is its distance 0?")
-def favourite_alone(weights, grid, n_prefix=1, patch_size=1.0):
-    """A head looks at the patch with the largest weight."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    index = torch.arange(rows * columns)
-    best = patches.argmax(-1)
-    far = torch.hypot(
-        (index // columns - best // columns).to(weights),
-        (index % columns - best % columns).to(weights),
-    )
-    return far.mean(-1) * patch_size
-
-
-@exercise.mistake("Your number has the right unit for patches. What is asked for is in pixels.")
-def in_patches(weights, grid, n_prefix=1, patch_size=1.0):
-    """A distance is the same number whatever the size of a patch."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1)
-
-
-@exercise.mistake("Give it weights in half precision. Which function of yours has no half?")
-def lengths_by_cdist(weights, grid, n_prefix=1, patch_size=1.0):
-    """Every function knows every precision."""
-    rows, columns = grid
-    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).to(weights)
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    return (patches * torch.cdist(places, places)).sum(-1).mean(-1) * patch_size
-
-
-@exercise.alternative
-def patch_by_patch(weights, grid, n_prefix=1, patch_size=1.0):
-    """Loops over the patches that ask; warns."""
-    import warnings
-
-    warnings.warn("slow", stacklevel=1)
-    rows, columns = grid
-    places = torch.tensor([[y, x] for y in range(rows) for x in range(columns)]).to(weights)
-    total = 0
-    for number, place in enumerate(places):
-        row = weights[..., n_prefix + number, n_prefix:]
-        lengths = (places - place).square().sum(-1).sqrt()
-        total = total + (row @ lengths) / row.sum(-1)
-    return patch_size * total / len(places)
-
-
-@exercise.alternative
-def by_norms(weights, grid, n_prefix=1, patch_size=1.0):
-    """Pixel coordinates, lengths of differences, and one einsum."""
-    places = torch.cartesian_prod(torch.arange(grid[0]), torch.arange(grid[1])).to(weights)
-    far = (patch_size * (places[:, None] - places)).norm(dim=-1)
-    patches = weights[..., n_prefix:, n_prefix:]
-    mass = torch.einsum("...ij->...i", patches)
-    return (torch.einsum("...ij,ij->...i", patches, far) / mass).sum(-1) / math.prod(grid)

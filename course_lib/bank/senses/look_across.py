@@ -1,25 +1,7 @@
-"""Exercise ``senses.look_across``."""
-
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.attention import scaled_dot_product_attention
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(x: Tensor, memory: Tensor, keep: Tensor, gate: Tensor) -> Tensor:
-    """Words, and what they find among the patches they may see, through a gate."""
-    return x + gate.tanh() * scaled_dot_product_attention(x, memory, memory, mask=keep)[0]
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="senses.look_across",
-    function="look_across",
-    reference=reference,
     points=6,
     minutes=30,
     difficulty=3,
@@ -52,12 +34,9 @@ def found(t: Trial, x: Tensor, memory: Tensor, keep: Tensor, gate: float) -> Ten
     return added / factor
 
 
-@exercise.prop(
-    "words find what they look for among the patches they may see, and it is added",
-    points=1.5,
-    hint="Queries are words, keys and values are patches. By what are scores divided?",
-)
+@exercise.prop(1.5, "Queries are words, keys and values are patches. By what are scores divided?")
 def values(t: Trial) -> None:
+    """words find what they look for among the patches they may see, and it is added"""
     x, memory, keep = scene(t)
     for gate, mask, note in (
         (0.4, keep, "some patches hidden"),
@@ -67,12 +46,9 @@ def values(t: Trial) -> None:
         t.close(found(t, x, memory, mask, gate), want, "what is found", note=note)
 
 
-@exercise.prop(
-    "the gate is a tanh: shut at 0, it may turn what is found around",
-    points=1,
-    hint="Try a gate of 0: words must pass unchanged. Then -1, and then 3.",
-)
+@exercise.prop(1, "Try a gate of 0: words must pass unchanged. Then -1, and then 3.")
 def gates(t: Trial) -> None:
+    """the gate is a tanh: shut at 0, it may turn what is found around"""
     x, memory, keep = scene(t)
     # All patches alike: whatever the weights are, that is what is found.
     memory = memory[:, :1].expand_as(memory).contiguous()
@@ -80,12 +56,9 @@ def gates(t: Trial) -> None:
         t.same(x, memory, torch.ones_like(keep), torch.tensor(gate), note=f"gate {gate}")
 
 
-@exercise.prop(
-    "a word without any picture passes unchanged",
-    points=1,
-    hint="Its row of `keep` is empty. What does your softmax make of that row?",
-)
+@exercise.prop(1, "Its row of `keep` is empty. What does your softmax make of that row?")
 def blind(t: Trial) -> None:
+    """a word without any picture passes unchanged"""
     x, memory, keep = scene(t)
     keep[0, 0] = False
     keep[1] = False
@@ -96,22 +69,18 @@ def blind(t: Trial) -> None:
     t.expect(not torch.equal(got[0, 1:], x[0, 1:]), "words that see something find nothing")
 
 
-@exercise.prop(
-    "a memory of no patches at all is fine",
-    points=0.5,
-    hint="`memory` may be (B, 0, D). Which of your lines needs at least one key?",
-)
+@exercise.prop(0.5, "`memory` may be (B, 0, D). Which of your lines needs at least one key?")
 def no_memory(t: Trial) -> None:
+    """a memory of no patches at all is fine"""
     x, memory, keep = scene(t)
     t.same(x, memory[:, :0], keep[:, :, :0], torch.tensor(0.7), note="no patches")
 
 
 @exercise.prop(
-    "large scores stay finite, and half precision stays half",
-    points=0.5,
-    hint="Is the largest number of a float16 larger than your fill value? Does exp overflow?",
+    0.5, "Is the largest number of a float16 larger than your fill value? Does exp overflow?"
 )
 def precision(t: Trial) -> None:
+    """large scores stay finite, and half precision stays half"""
     x, memory, keep = scene(t)
     gate = torch.tensor(0.5)
     got = t.a_tensor(t.call(100 * x, 100 * memory, keep, gate), x.shape)
@@ -122,129 +91,17 @@ def precision(t: Trial) -> None:
 
 
 @exercise.prop(
-    "gradients are right and finite, also where nothing is seen",
-    points=1,
-    hint="Is anything taken out of the graph? And what is the slope of a row without a key?",
+    1, "Is anything taken out of the graph? And what is the slope of a row without a key?"
 )
 def gradients(t: Trial) -> None:
+    """gradients are right and finite, also where nothing is seen"""
     x, memory, keep = scene(t, dtype=torch.float64)
     keep[0, 1] = False
     t.gradient(x, memory, keep, torch.tensor([0.6], dtype=torch.float64))
 
 
-@exercise.prop(
-    "words, patches and mask are left as they were",
-    points=0.5,
-    hint="`x += found` changes the caller's words.",
-)
+@exercise.prop(0.5, "`x += found` changes the caller's words.")
 def no_side_effect(t: Trial) -> None:
+    """words, patches and mask are left as they were"""
     x, memory, keep = scene(t)
     t.unchanged(x, memory, keep, torch.tensor(0.5))
-
-
-@exercise.mistake("What is 3 let through your gate, and what is -3?")
-def gate_not_squashed(x, memory, keep, gate):
-    """The gate is the number itself."""
-    scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, float("-inf"))
-    scores = scores.masked_fill(~keep.any(-1, keepdim=True), 0.0)
-    weights = scores.softmax(-1).masked_fill(~keep, 0.0)
-    return x + gate * (weights @ memory)
-
-
-@exercise.mistake("With a gate of 0, does the layer leave the words alone?")
-def sigmoid_gate(x, memory, keep, gate):
-    """Gates are sigmoids."""
-    scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, float("-inf"))
-    scores = scores.masked_fill(~keep.any(-1, keepdim=True), 0.0)
-    weights = scores.softmax(-1).masked_fill(~keep, 0.0)
-    return x + gate.sigmoid() * (weights @ memory)
-
-
-@exercise.mistake("Open the gate wide. What is left of the word itself?")
-def gate_mixes(x, memory, keep, gate):
-    """A gate takes from the word what it lets in of the picture."""
-    scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, float("-inf"))
-    scores = scores.masked_fill(~keep.any(-1, keepdim=True), 0.0)
-    weights = scores.softmax(-1).masked_fill(~keep, 0.0)
-    return (1 - gate.tanh()) * x + gate.tanh() * (weights @ memory)
-
-
-@exercise.mistake("Print the weights of a word that sees no picture.")
-def evenly_where_empty(x, memory, keep, gate):
-    """A large negative number is as good as minus infinity."""
-    scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, torch.finfo(x.dtype).min)
-    return x + gate.tanh() * (scores.softmax(-1) @ memory)
-
-
-@exercise.mistake("What is 0 / 0, and which softmax divides so?")
-def nothing_from_nothing(x, memory, keep, gate):
-    """A softmax over nothing is nothing."""
-    scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, float("-inf"))
-    return x + gate.tanh() * (scores.softmax(-1) @ memory)
-
-
-@exercise.mistake("What do the weights of a word add up to that sees half of the patches?")
-def masked_afterwards(x, memory, keep, gate):
-    """Weights are masked after the softmax."""
-    weights = (x @ memory.mT / math.sqrt(x.shape[-1])).softmax(-1) * keep
-    return x + gate.tanh() * (weights @ memory)
-
-
-@exercise.mistake(
-    "With which keys does the softmax of a word compare the patches? With words, too?"
-)
-def words_compete(x, memory, keep, gate):
-    """Words and patches share one softmax."""
-    T = x.shape[1]
-    both = torch.cat([x, memory], dim=1)
-    seen = torch.cat([torch.ones(*x.shape[:2], T, dtype=torch.bool), keep], dim=-1)
-    scores = (x @ both.mT / math.sqrt(x.shape[-1])).masked_fill(~seen, float("-inf"))
-    return x + gate.tanh() * (scores.softmax(-1)[..., T:] @ memory)
-
-
-@exercise.mistake("How large are scores of width 64, and by what are they divided?")
-def not_scaled(x, memory, keep, gate):
-    """Only self-attention needs its scores scaled."""
-    scores = (x @ memory.mT).masked_fill(~keep, float("-inf"))
-    scores = scores.masked_fill(~keep.any(-1, keepdim=True), 0.0)
-    weights = scores.softmax(-1).masked_fill(~keep, 0.0)
-    return x + gate.tanh() * (weights @ memory)
-
-
-@exercise.alternative
-def seeing_words_only(x, memory, keep, gate):
-    """Computes one text after another, for words that see something only."""
-    out = x.clone()
-    for b in range(len(x)):
-        sees = keep[b].any(-1)
-        if sees.any():
-            scores = torch.einsum("td,sd->ts", x[b][sees], memory[b]) * x.shape[-1] ** -0.5
-            weights = scores.masked_fill(~keep[b][sees], -torch.inf).softmax(-1)
-            out[b, sees] = x[b][sees] + torch.tanh(gate) * (weights @ memory[b])
-    return out
-
-
-@exercise.alternative
-def by_exponentials(x, memory, keep, gate):
-    """Exponentials less the largest visible score, divided by their sum; warns."""
-    import warnings
-
-    warnings.warn("by hand", stacklevel=1)
-    if memory.shape[1] == 0:
-        return x + 0 * gate
-    scores = (x @ memory.transpose(1, 2)) / x.shape[-1] ** 0.5
-    top = torch.where(keep, scores, torch.finfo(x.dtype).min).amax(-1, keepdim=True)
-    powers = torch.where(keep, (torch.where(keep, scores, top) - top).exp(), 0.0)
-    total = powers.sum(-1, keepdim=True)
-    weights = powers / torch.where(total == 0, 1.0, total)
-    return x + gate.tanh() * (weights @ memory)
-
-
-@exercise.alternative
-def softmax_in_single(x, memory, keep, gate):
-    """A softmax in single precision, cast back, as large models write it."""
-    scores = x @ memory.mT * x.shape[-1] ** -0.5
-    lowest = torch.finfo(x.dtype).min
-    weights = F.softmax(scores.masked_fill(~keep, lowest), dim=-1, dtype=torch.float32)
-    seen = weights.to(x.dtype).masked_fill(~keep, 0.0) @ memory
-    return x + torch.tanh(gate) * seen

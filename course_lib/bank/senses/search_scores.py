@@ -1,29 +1,7 @@
-"""Exercise ``senses.search_scores``."""
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.multimodal.costs import Layout, search_scores
-
-
-def reference(
-    layout: Layout,
-    n_words: int,
-    n_patches: int,
-    n_layers: int,
-    n_images: int,
-    n_texts: int,
-    n_slots: int,
-) -> int:
-    """Scores of one head for all pairs."""
-    return search_scores(
-        layout, n_words, n_patches, n_layers, n_images=n_images, n_texts=n_texts, n_slots=n_slots
-    )
-
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="senses.search_scores",
-    function="search_scores",
-    reference=reference,
     points=4,
     minutes=25,
     difficulty=2,
@@ -45,181 +23,31 @@ def sizes(t: Trial) -> tuple[int, int, int, int, int, int]:
     )
 
 
-@exercise.prop(
-    "two towers",
-    points=1,
-    hint="How often must a picture be encoded if a hundred texts are compared with it?",
-)
+@exercise.prop(1, "How often must a picture be encoded if a hundred texts are compared with it?")
 def towers(t: Trial) -> None:
+    """two towers"""
     for _ in range(2):
         t.same("towers", *sizes(t))
 
 
-@exercise.prop(
-    "one encoder over both",
-    points=1,
-    hint="How long is the sequence? What of it could be kept for the next pair?",
-)
+@exercise.prop(1, "How long is the sequence? What of it could be kept for the next pair?")
 def joint(t: Trial) -> None:
+    """one encoder over both"""
     for _ in range(2):
         t.same("joint", *sizes(t))
 
 
 @exercise.prop(
-    "an image encoder, and words that look across",
-    points=1,
-    hint="A block of the text has two attentions. Can the words' own be kept from pair to pair?",
+    1, "A block of the text has two attentions. Can the words' own be kept from pair to pair?"
 )
 def cross(t: Trial) -> None:
+    """an image encoder, and words that look across"""
     for _ in range(2):
         t.same("cross", *sizes(t))
 
 
-@exercise.prop(
-    "an image encoder, slots that read it once, and one encoder over words and slots",
-    points=1,
-    hint="Three parts. Which of them is done once for a picture, and which has layers?",
-)
+@exercise.prop(1, "Three parts. Which of them is done once for a picture, and which has layers?")
 def slots(t: Trial) -> None:
+    """an image encoder, slots that read it once, and one encoder over words and slots"""
     for _ in range(2):
         t.same("slots", *sizes(t))
-
-
-@exercise.mistake("A tower doesn't know with whom it will be compared.")
-def towers_for_each_pair(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Each pair is encoded, in towers as anywhere."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return pairs * n_layers * (n_words**2 + n_patches**2)
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * (n_words + n_patches)
-    return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
-
-
-@exercise.mistake("Draw the square of one encoder: which two corners are missing in your count?")
-def squares_add_up(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Two sequences side by side cost what they cost alone."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words**2 + n_patches**2)
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * (n_words + n_patches)
-    read = n_slots * n_patches
-    return n_images * (tower + read) + pairs * n_layers * (n_words**2 + n_slots**2)
-
-
-@exercise.mistake("Cross-attention stands beside another attention in each block of the text.")
-def words_dont_talk(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Cross-attention takes the place of the words' self-attention."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * n_patches
-    return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
-
-
-@exercise.mistake("What does a word in layer 2 contain, once it has looked across in layer 1?")
-def words_talk_once(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """The words' self-attention doesn't depend on the picture, so it is done once a text."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        across = pairs * n_layers * n_words * n_patches
-        return n_images * tower + n_texts * n_layers * n_words**2 + across
-    return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
-
-
-@exercise.mistake("Where do the patches come from that are looked at?")
-def encoder_is_free(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Looking across costs words times patches, and the patches are there."""
-    pairs = n_images * n_texts
-    if layout == "towers":
-        return n_layers * (n_images * n_patches**2 + n_texts * n_words**2)
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return pairs * n_layers * n_words * (n_words + n_patches)
-    return n_images * n_slots * n_patches + pairs * n_layers * (n_words + n_slots) ** 2
-
-
-@exercise.mistake("How often do the slots read a picture: once, in each layer, for each text?")
-def slots_read_in_every_layer(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Slots look at the patches in every layer."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * (n_words + n_patches)
-    read = n_layers * n_slots * n_patches
-    return n_images * (tower + read) + pairs * n_layers * (n_words + n_slots) ** 2
-
-
-@exercise.mistake("In cross-attention, who asks? Do patches ask words, too?")
-def both_look_across(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Looking across goes both ways."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * (n_words + 2 * n_patches)
-    return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
-
-
-@exercise.alternative
-def layer_by_layer(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Adds up each attention of each layer, picture and text."""
-    total = 0
-    if layout != "joint":
-        for _ in range(n_images):
-            total += n_layers * n_patches * n_patches
-            if layout == "slots":
-                total += n_slots * n_patches
-    if layout == "towers":
-        for _ in range(n_texts):
-            total += n_layers * n_words * n_words
-        return total
-    for _ in range(n_images):
-        for _ in range(n_texts):
-            for _ in range(n_layers):
-                if layout == "cross":
-                    total += n_words * n_words + n_words * n_patches
-                else:
-                    length = n_words + (n_patches if layout == "joint" else n_slots)
-                    total += length * length
-    return total
-
-
-@exercise.alternative
-def parts(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """A table of costs by image, by text and by pair; warns."""
-    import warnings
-
-    warnings.warn("table", stacklevel=1)
-    see = n_layers * n_patches**2
-    by_image, by_text, by_pair = {
-        "towers": (see, n_layers * n_words**2, 0),
-        "joint": (0, 0, n_layers * (n_words + n_patches) ** 2),
-        "cross": (see, 0, n_layers * (n_words**2 + n_words * n_patches)),
-        "slots": (see + n_slots * n_patches, 0, n_layers * (n_words + n_slots) ** 2),
-    }[layout]
-    return n_images * by_image + n_texts * by_text + n_images * n_texts * by_pair

@@ -1,26 +1,7 @@
-"""Exercise ``senses.zero_shot``."""
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(images: Tensor, prompts: Tensor, labels: Tensor, k: int = 1) -> float:
-    """Share of pictures whose class is among the k nearest; ties count against."""
-    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
-    similarities = F.normalize(images, dim=-1) @ classes.T
-    own = similarities.gather(1, labels[:, None])
-    rank = (similarities >= own).sum(dim=1)
-    return (rank <= k).float().mean().item()
-
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 
 exercise = Exercise(
     id="senses.zero_shot",
-    function="zero_shot",
-    reference=reference,
     points=5,
     minutes=25,
     difficulty=3,
@@ -43,23 +24,19 @@ def sample(t: Trial, more: int = 0) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @exercise.prop(
-    "one caption a class: the nearest caption names the picture",
-    points=1,
-    hint="Compare each picture with each class, and count the pictures whose own is the largest.",
+    1, "Compare each picture with each class, and count the pictures whose own is the largest."
 )
 def single(t: Trial) -> None:
+    """one caption a class: the nearest caption names the picture"""
     images, prompts, labels = sample(t)
     t.same(images, prompts[:, :1], labels)
     t.same(images, prompts[:, :1] * (1 + t.integers(0, 9, len(prompts), 1, 1)), labels)
     t.same(images, prompts[:, :1], labels.roll(1), note="most labels are wrong")
 
 
-@exercise.prop(
-    "captions of a class are averaged as directions",
-    points=1,
-    hint="Make one caption of a class ten times as long. Should it outvote the others?",
-)
+@exercise.prop(1, "Make one caption of a class ten times as long. Should it outvote the others?")
 def lengths(t: Trial) -> None:
+    """captions of a class are averaged as directions"""
     # All classes disagree alike, so that it matters only which captions are long.
     axes = torch.linalg.qr(t.randn(8, 8)).Q
     prompts = axes[:4, None] + 0.8 * axes[None, 4:7]
@@ -72,11 +49,10 @@ def lengths(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a class whose captions disagree is not farther away for that",
-    points=1,
-    hint="The mean of unit vectors is shorter than 1, and the shorter the more they disagree.",
+    1, "The mean of unit vectors is shorter than 1, and the shorter the more they disagree."
 )
 def disagreeing(t: Trial) -> None:
+    """a class whose captions disagree is not farther away for that"""
     # Pictures beside one caption of class 0, whose mean is farther away than class 1.
     turn = torch.deg2rad(torch.tensor([[0.0, 100.0], [-20.0, -24.0]]) + t.integer(0, 90))
     near = torch.deg2rad(torch.tensor([2.0, 4.0, 6.0, 50.0])) + turn[0, 0]
@@ -91,22 +67,20 @@ def disagreeing(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the class may be among the k nearest, and every picture counts alike",
-    points=1,
-    hint="Count the classes that are at least as near as the right one. How many may there be?",
+    1, "Count the classes that are at least as near as the right one. How many may there be?"
 )
 def more_answers(t: Trial) -> None:
+    """the class may be among the k nearest, and every picture counts alike"""
     images, prompts, labels = sample(t, more=90)
     for k in (2, 3, len(prompts)):
         t.same(images, prompts[:, :1], labels, k, note=f"k = {k}, many pictures of one class")
 
 
 @exercise.prop(
-    "ties count against, however many; what is nearly as near is no tie",
-    points=1,
-    hint="Let all classes have the same captions. `argmax` then answers 0. Is that knowledge?",
+    1, "Let all classes have the same captions. `argmax` then answers 0. Is that knowledge?"
 )
 def ties(t: Trial) -> None:
+    """ties count against, however many; what is nearly as near is no tie"""
     axes = torch.eye(4)
     n = 2 * t.integer(1, 2)
     same = axes[torch.zeros(n, 2, dtype=torch.long)]
@@ -121,107 +95,3 @@ def ties(t: Trial) -> None:
     angles = torch.tensor([0.009, 0.011, 0.012, 0.008])
     images = torch.stack([angles.cos(), angles.sin()], -1)
     t.same(images, near, torch.tensor([0, 1, 1, 0]), note="one class is a little nearer")
-
-
-@exercise.mistake("Make one caption twenty times as long and compare your class vectors.")
-def long_captions_count_more(images, prompts, labels, k=1):
-    """The mean of the captions is normalised, so they need not be."""
-    classes = F.normalize(prompts.mean(dim=1), dim=-1)
-    s = F.normalize(images, dim=-1) @ classes.T
-    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
-    return (rank <= k).float().mean().item()
-
-
-@exercise.mistake("How long is the mean of two unit vectors that point in different directions?")
-def mean_of_units_is_a_unit(images, prompts, labels, k=1):
-    """The mean of unit vectors has length 1."""
-    s = F.normalize(images, dim=-1) @ F.normalize(prompts, dim=-1).mean(dim=1).T
-    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
-    return (rank <= k).float().mean().item()
-
-
-@exercise.mistake("One caption of many fits by chance. What is compared with the picture?")
-def best_caption_decides(images, prompts, labels, k=1):
-    """A class is as near as the nearest of its captions."""
-    units = F.normalize(prompts, dim=-1)
-    s = torch.einsum("nd,cpd->ncp", F.normalize(images, dim=-1), units).amax(-1)
-    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
-    return (rank <= k).float().mean().item()
-
-
-@exercise.mistake("If all classes are alike, what share of the pictures does yours name?")
-def ties_are_right(images, prompts, labels, k=1):
-    """Who is as near as the nearest is among the nearest."""
-    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
-    s = F.normalize(images, dim=-1) @ classes.T
-    rank = (s > s.gather(1, labels[:, None])).sum(dim=1)
-    return (rank < k).float().mean().item()
-
-
-@exercise.mistake("If all classes are alike, which one does argmax name?")
-def first_of_equals(images, prompts, labels, k=1):
-    """The k largest are what topk returns."""
-    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
-    s = F.normalize(images, dim=-1) @ classes.T
-    best = s.argsort(dim=1, descending=True, stable=True)[:, :k]
-    return (best == labels[:, None]).any(1).float().mean().item()
-
-
-@exercise.mistake("Ninety of a hundred pictures show a cat. What does your mean give the others?")
-def classes_weigh_alike(images, prompts, labels, k=1):
-    """An accuracy is the mean over the classes."""
-    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
-    s = F.normalize(images, dim=-1) @ classes.T
-    right = ((s >= s.gather(1, labels[:, None])).sum(dim=1) <= k).float()
-    return torch.stack([right[labels == c].mean() for c in labels.unique()]).mean().item()
-
-
-@exercise.mistake("Give k = 2 and then k = all. What should they return?")
-def one_answer_only(images, prompts, labels, k=1):
-    """Only the nearest class counts."""
-    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
-    s = F.normalize(images, dim=-1) @ classes.T
-    rank = (s >= s.gather(1, labels[:, None])).sum(dim=1)
-    return (rank <= 1).float().mean().item()
-
-
-@exercise.alternative
-def picture_by_picture(images, prompts, labels, k=1):
-    """Loops over pictures and counts the rivals of each; prints to standard error."""
-    import sys
-
-    print("one by one", file=sys.stderr)
-    named = 0
-    directions = []
-    for captions in prompts:
-        mean = sum(c / c.norm() for c in captions)
-        directions.append(mean / mean.norm())
-    for image, label in zip(images, labels.tolist(), strict=True):
-        own = image @ directions[label]
-        rivals = [c for c, d in enumerate(directions) if c != label and image @ d >= own]
-        named += len(rivals) < k
-    return named / len(images)
-
-
-@exercise.alternative
-def by_distance(images, prompts, labels, k=1):
-    """Ranks by Euclidean distance of unit vectors, which orders as cosines do."""
-    units = prompts / prompts.square().sum(-1, keepdim=True).sqrt()
-    total = units.sum(1)
-    total = total / total.square().sum(-1, keepdim=True).sqrt()
-    pictures = images / images.square().sum(-1, keepdim=True).sqrt()
-    gap = ((pictures[:, None] - total[None]) ** 2).sum(-1)
-    mine = gap[torch.arange(len(labels)), labels]
-    nearer = (gap <= mine[:, None]).sum(1)
-    return float((nearer <= k).double().mean())
-
-
-@exercise.alternative
-def with_numpy(images, prompts, labels, k=1):
-    """numpy sorts, and its number comes back."""
-    import numpy as np
-
-    classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
-    s = (F.normalize(images, dim=-1) @ classes.T).numpy()
-    rank = (s >= np.take_along_axis(s, labels.numpy()[:, None], 1)).sum(1)
-    return np.mean(rank <= k)

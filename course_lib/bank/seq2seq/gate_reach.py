@@ -1,30 +1,11 @@
-"""Exercise ``seq2seq.gate_reach``."""
-
-import math
-from typing import Any
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(bias: Tensor, distance: int, share: float) -> tuple[Tensor, Tensor]:
-    """What gates of these biases let through, and how far they let a share through."""
-    log_gate = F.logsigmoid(bias.double())
-    return (distance * log_gate).exp(), (math.log(share) / log_gate).floor().long()
-
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, math, torch
 
 exercise = Exercise(
     id="seq2seq.gate_reach",
-    function="gate_reach",
-    reference=reference,
     points=4,
     minutes=15,
     difficulty=2,
-    chapter="01_seq2seq.html#seq2seq-reach",
+    chapter="01_bottleneck.html#seq2seq-reach",
     outcomes=("seq2seq.gradient",),
     returns=("the share passed", "the reach"),
     example=lambda t: (torch.tensor([0.0, 2.0, 4.0]), 10, 0.1),
@@ -46,43 +27,39 @@ def _off_the_edge(t: Trial, low: float, high: float, count: int, share: float) -
     return torch.tensor(found)
 
 
-def _two(t: Trial, *args: Any) -> list[Any]:
-    return t.values(t.call(*args))
-
-
-@exercise.prop(
-    "what is left of a gradient after some steps through a gate",
-    points=1,
-    hint="A bias of 0 opens a gate half. What is left after one step, two steps, ten?",
-)
+@exercise.prop(1, "A bias of 0 opens a gate half. What is left after one step, two steps, ten?")
 def passed(t: Trial) -> None:
+    """what is left of a gradient after some steps through a gate"""
     bias = _off_the_edge(t, -2.0, 4.0, 4, 0.1)
     for distance in (1, t.integer(2, 9), t.integer(20, 60)):
-        got, want = _two(t, bias, distance, 0.1)[0], reference(bias, distance, 0.1)[0]
+        got, want = (
+            t.values(t.call(bias, distance, 0.1))[0],
+            exercise.reference(bias, distance, 0.1)[0],
+        )
         # Single precision is asked about further down.
         note = f"distance {distance}"
         t.close(got, want.float(), "the share passed", note=note)
 
 
-@exercise.prop("after no step at all everything is left", points=0.5, hint="To the power of 0.")
+@exercise.prop(0.5, "To the power of 0.")
 def no_step(t: Trial) -> None:
+    """after no step at all everything is left"""
     bias = _off_the_edge(t, -2.0, 4.0, 3, 0.5)
-    t.close(_two(t, bias, 0, 0.5)[0], torch.ones(3), "the share passed")
+    t.close(t.values(t.call(bias, 0, 0.5))[0], torch.ones(3), "the share passed")
 
 
-@exercise.prop(
-    "the largest number of steps after which a share is still left",
-    points=1,
-    hint="Half-open gates and a share of 0.2: 0.5, 0.25, 0.125. How many steps may it be?",
-)
+@exercise.prop(1, "Half-open gates and a share of 0.2: 0.5, 0.25, 0.125. How many steps may it be?")
 def reach(t: Trial) -> None:
+    """the largest number of steps after which a share is still left"""
     # Of what the answer itself says is left: whether that is right is asked above.
     for share in (0.2, 0.01, t.integer(30, 70) / 100):
         bias = _off_the_edge(t, 0.5, 5.0, 4, share)
-        steps = t.a_tensor(_two(t, bias, 3, share)[1], (4,), "the reach")
+        steps = t.a_tensor(t.values(t.call(bias, 3, share))[1], (4,), "the reach")
         for gate, n in zip(bias.split(1), steps.long().tolist(), strict=True):
             t.expect(0 <= n < 10**6, f"the reach is {n} steps, which can't be")
-            left, later = (float(_two(t, gate, distance, share)[0]) for distance in (n, n + 1))
+            left, later = (
+                float(t.values(t.call(gate, distance, share))[0]) for distance in (n, n + 1)
+            )
             t.expect(
                 left >= share * (1 - 1e-6) and later < share * (1 + 1e-6),
                 f"the reach of a gate with bias {float(gate):.3g} is {n} steps for a share of"
@@ -90,111 +67,28 @@ def reach(t: Trial) -> None:
             )
 
 
-@exercise.prop(
-    "a gate that is nearly shut reaches no step at all",
-    points=0.5,
-    hint="A reach of 0 is an honest answer. Can yours be negative, or one too many?",
-)
+@exercise.prop(0.5, "A reach of 0 is an honest answer. Can yours be negative, or one too many?")
 def shut(t: Trial) -> None:
+    """a gate that is nearly shut reaches no step at all"""
     bias = torch.tensor([-6.0, -3.0, -40.0]) - t.randn(3).abs().clamp(max=1)
-    got = _two(t, bias, 1, 0.5)[1]
+    got = t.values(t.call(bias, 1, 0.5))[1]
     t.close(got, torch.zeros(3, dtype=torch.long), "the reach", exact=True)
 
 
 @exercise.prop(
-    "gates that are as good as open are told apart",
-    points=1,
-    hint="How near to 1 is the largest number below 1 that single precision has? Chapter 0 computed"
+    1,
+    "How near to 1 is the largest number below 1 that single precision has? Chapter 0 computed"
     " the logarithm of a softmax without the softmax.",
 )
 def open_gates(t: Trial) -> None:
+    """gates that are as good as open are told apart"""
     share = t.integer(30, 60) / 100
     bias = torch.tensor([11.0, 14.0, 18.0, 22.0]) + t.randn(4).clamp(-1, 1) / 2
     # Each reaches more than 10,000 steps, so that one more or less is nothing.
-    got, want = _two(t, bias, 1_000_000, share), reference(bias, 1_000_000, share)
+    got, want = t.values(t.call(bias, 1_000_000, share)), exercise.reference(bias, 1_000_000, share)
     t.close(got[0], want[0], "the share passed", note="after a million steps")
     steps = t.a_tensor(got[1], (4,), "the reach").double()
     t.expect(
         ((steps / want[1] - 1).abs() < 1e-4).all(),
         f"the reach is {steps.tolist()}, wanted about {want[1].tolist()}",
-    )
-
-
-@exercise.mistake("The cell is added to, yes. What is it multiplied by at each step, though?")
-def lstm_never_vanishes(bias, distance, share):
-    """The cell is only ever added to, so a gradient passes it whole, however far."""
-    passed = torch.ones(bias.shape, dtype=torch.float64)
-    return passed, torch.full(bias.shape, torch.iinfo(torch.long).max)
-
-
-@exercise.mistake("Does a step add what it lets through, or is there less after each step?")
-def cell_sums_gradients(bias, distance, share):
-    """Every step adds its share of the gradient, so more arrives from further back."""
-    gate = bias.double().sigmoid()
-    return distance * gate, torch.ceil(share / gate).long()
-
-
-@exercise.mistake("What does a wide open forget gate do: forget, or keep? The name misleads.")
-def forgets_when_open(bias, distance, share):
-    """An open forget gate forgets, so 1 minus the gate is what stays."""
-    log_gate = F.logsigmoid(-bias.double())
-    return (distance * log_gate).exp(), (math.log(share) / log_gate).floor().long()
-
-
-@exercise.mistake("A gate that lets 0.9 through: what is left after two steps, 0.8 or 0.81?")
-def linear_loss(bias, distance, share):
-    """Each step loses the same amount."""
-    lost = (-bias.double()).sigmoid()
-    return (1 - distance * lost).clamp(min=0), ((1 - share) / lost).floor().long()
-
-
-@exercise.mistake("After as many steps as you say, is the share still there? Multiply it out once.")
-def first_step_below(bias, distance, share):
-    """The reach is the step at which the share is first missed."""
-    log_gate = F.logsigmoid(bias.double())
-    return (distance * log_gate).exp(), (math.log(share) / log_gate).ceil().long()
-
-
-@exercise.mistake("Print the sigmoid of 18 in single precision. And its logarithm?")
-def single_precision(bias, distance, share):
-    """The logarithm of a gate is best computed from the gate."""
-    gate = bias.sigmoid()
-    steps = (math.log(share) / gate.log().clamp(max=-1e-30)).floor()
-    return (gate**distance).double(), steps.clamp(max=1e18).long()
-
-
-@exercise.mistake("Ask for half of the gradient, and for a hundredth: is it the same distance?")
-def time_constant(bias, distance, share):
-    """A gate remembers for 1 / (1 - gate) steps, whatever is asked of it."""
-    log_gate = F.logsigmoid(bias.double())
-    return (distance * log_gate).exp(), (1 / (-bias.double()).sigmoid()).floor().long()
-
-
-@exercise.alternative
-def by_bisection(bias, distance, share):
-    """Searches for the last good number of steps, gate by gate, in plain Python."""
-    passed, reach = [], []
-    for b in bias.tolist():
-        gate = 1 / (1 + math.exp(-b))
-        passed.append(gate**distance)
-        low, high = 0, 1
-        while gate**high >= share:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if gate**middle >= share else (low, middle)
-        reach.append(low)
-    return torch.tensor(passed, dtype=torch.float64), torch.tensor(reach)
-
-
-@exercise.alternative
-def softplus(bias, distance, share):
-    """What a step costs is a softplus; counts in units of it, and says so on stderr."""
-    import sys
-
-    print("costs by softplus", file=sys.stderr)
-    cost = torch.log1p(torch.exp(-bias.to(torch.float64)))
-    allowed = -math.log(share)
-    return torch.exp(-cost * distance), torch.div(allowed, cost, rounding_mode="trunc").to(
-        torch.int64
     )

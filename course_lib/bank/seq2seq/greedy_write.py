@@ -1,15 +1,7 @@
-"""Exercise ``seq2seq.greedy_write``."""
-
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 from course_lib.checks.compare import kind
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.decoding import greedy
 
 BOS, EOS, PAD = 1, 2, 0
 
@@ -19,19 +11,6 @@ def next_word(tokens, state, decoder):
     words = decoder["embedding"][tokens]
     state = torch.tanh(words + state @ decoder["weight"].T)
     return state @ decoder["out"].T, state
-
-
-def reference(
-    state: Tensor, decoder: dict[str, Tensor], bos: int, eos: int, pad: int, max_len: int
-) -> Tensor:
-    """The library's greedy decoding of the given decoder."""
-
-    def step(tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        scores, state = next_word(tokens, state, decoder)
-        return scores.log_softmax(-1), state
-
-    start = torch.full((len(state),), bos)
-    return greedy(step, start, state, max_len=max_len, end=eos, pad=pad).tokens
 
 
 def _decoder(t: Trial, words: int, width: int) -> dict[str, Tensor]:
@@ -83,12 +62,10 @@ def _padded(t: Trial, written: Any, pad: int, width: int = 12) -> Tensor:
 
 exercise = Exercise(
     id="seq2seq.greedy_write",
-    function="greedy_write",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="01_bottleneck.html#seq2seq-translate",
+    chapter="01_seq2seq.html#seq2seq-translate",
     outcomes=("seq2seq.forcing",),
     given=(next_word,),
     example=lambda t: (t.randn(2, 5), _decoder(t, 8, 5), BOS, EOS, PAD, 6),
@@ -96,23 +73,19 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one sentence: its words, the end token last, and nothing but padding after it",
-    points=1.5,
-    hint="Which word goes in first, and which one at every later step? And what else has changed?",
+    1.5, "Which word goes in first, and which one at every later step? And what else has changed?"
 )
 def one_sentence(t: Trial) -> None:
+    """one sentence: its words, the end token last, and nothing but padding after it"""
     for length in (3, t.integer(4, 6)):
         args = _sample(t, [length], 12)
         written = _padded(t, t.call(*args), PAD)
         t.close(written, _padded(t, t.want(*args), PAD), "what is written")
 
 
-@exercise.prop(
-    "a batch: every sentence is written to its end, and then filled up with padding",
-    points=1.5,
-    hint="A sentence that has ended has nothing to say any more. The others go on.",
-)
+@exercise.prop(1.5, "A sentence that has ended has nothing to say any more. The others go on.")
 def batch(t: Trial) -> None:
+    """a batch: every sentence is written to its end, and then filled up with padding"""
     # The end token itself is asked about above.
     args = _sample(t, [2, t.integer(5, 7), 4], 12)
     written, want = (_padded(t, value, PAD) for value in (t.call(*args), t.want(*args)))
@@ -122,12 +95,12 @@ def batch(t: Trial) -> None:
 
 
 @exercise.prop(
-    "no word too many: the loop stops when all sentences have ended, or at `max_len` words",
-    points=1,
-    hint="How often may your loop run, and is there always an end token? How wide is the result"
-    " when the longest sentence has three words, its end among them?",
+    1,
+    "How often may your loop run, and is there always an end token? How wide is the result when"
+    " the longest sentence has three words, its end among them?",
 )
 def cut_off(t: Trial) -> None:
+    """no word too many: the loop stops when all sentences have ended, or at `max_len` words"""
     # Judged by what was written: whether these are the right words is asked above.
     args = _sample(t, [2, t.integer(6, 7)], 12)
     # A word that the longer one says on its way may serve as padding: only the end ends.
@@ -144,12 +117,9 @@ def cut_off(t: Trial) -> None:
         )
 
 
-@exercise.prop(
-    "other ids for start, end and padding",
-    points=0.5,
-    hint="Is there a 0, 1 or 2 in your code that should be an argument?",
-)
+@exercise.prop(0.5, "Is there a 0, 1 or 2 in your code that should be an argument?")
 def other_ids(t: Trial) -> None:
+    """other ids for start, end and padding"""
     # The same decoder with its words renumbered has to write the same, renumbered.
     state, decoder, *_ = _sample(t, [t.integer(3, 5)], 9)
     # Padding is neither the best word nor the worst one, so that something is written.
@@ -165,155 +135,7 @@ def other_ids(t: Trial) -> None:
     t.close(after, ids[before.long()], "what is written with other ids", exact=True)
 
 
-@exercise.prop(
-    "the state that was handed over is left as it was",
-    points=0.5,
-    hint="The same sentence may be translated again, with a beam for instance.",
-)
+@exercise.prop(0.5, "The same sentence may be translated again, with a beam for instance.")
 def no_side_effect(t: Trial) -> None:
+    """the state that was handed over is left as it was"""
     t.unchanged(*_sample(t, [4], 4))
-
-
-@exercise.mistake("What does the decoder read at its second step? Print it.")
-def always_the_start(state, decoder, bos, eos, pad, max_len):
-    """The decoder gets the start token, and the state does the rest."""
-    start = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        scores, state = next_word(start, state, decoder)
-        word = scores.argmax(-1).masked_fill(done, pad)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake("`next_word` returns two things. What becomes of the second?")
-def state_forgotten(state, decoder, bos, eos, pad, max_len):
-    """The last word and the context vector say all that is needed for the next word."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        word = next_word(word, state, decoder)[0].argmax(-1).masked_fill(done, pad)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake("The first sentence of a batch has ended. What about the others?")
-def stops_with_the_first(state, decoder, bos, eos, pad, max_len):
-    """Decoding is over as soon as an end token has been written."""
-    word = torch.full((len(state),), bos)
-    written = []
-    while len(written) < max_len and not (word == eos).any():
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake("What do your sentences say after their end token?")
-def writes_on(state, decoder, bos, eos, pad, max_len):
-    """It is enough to stop when all have ended; what stands behind an end does no harm."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake("How many columns has your result when all sentences have ended after two words?")
-def always_max_len(state, decoder, bos, eos, pad, max_len):
-    """The result is always max_len wide, with padding at the end."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    for _ in range(max_len):
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1).masked_fill(done, pad)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake("Is the end token part of what was written? Read the docstring once more.")
-def end_is_left_out(state, decoder, bos, eos, pad, max_len):
-    """The end token is a signal to stop and no part of the sentence."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1)
-        done = done | (word == eos)
-        word = word.masked_fill(done, pad)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake("After how many steps does a sentence of one word and an end stop? Count yours.")
-def notices_late(state, decoder, bos, eos, pad, max_len):
-    """Whether all have ended shows one step later, when padding comes out."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len:
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1).masked_fill(done, pad)
-        written.append(word)
-        if done.all():
-            break
-        done = done | (word == eos)
-    return torch.stack(written, 1)
-
-
-@exercise.mistake(
-    "`argmax` of scores (B, V): over which axis do the words of one sentence compete?"
-)
-def least_probable(state, decoder, bos, eos, pad, max_len):
-    """Scores are costs, and the best word has the smallest."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmin(-1).masked_fill(done, pad)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
-
-
-@exercise.alternative
-def one_sentence_at_a_time(state, decoder, bos, eos, pad, max_len):
-    """Each sentence alone, in a Python list, padded afterwards; warns."""
-    import warnings
-
-    warnings.warn("no batch", stacklevel=1)
-    rows = []
-    for h in state.split(1):
-        row = [bos]
-        while row[-1] != eos and len(row) <= max_len:
-            scores, h = next_word(torch.tensor(row[-1:]), h, decoder)
-            row.append(int(torch.softmax(scores, -1).argmax()))
-        rows.append(row[1:])
-    width = max(len(row) for row in rows)
-    return torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-
-
-@exercise.alternative
-def cut_afterwards(state, decoder, bos, eos, pad, max_len):
-    """Writes as much as is allowed and then clears what comes after the first end."""
-    tokens = torch.empty(len(state), max_len, dtype=torch.long)
-    last = torch.full((len(state),), bos)
-    for column in range(max_len):
-        scores, state = next_word(last, state, decoder)
-        tokens[:, column] = last = scores.max(dim=1).indices
-    ends = (tokens == eos).long()
-    tokens[ends.cumsum(1) - ends > 0] = pad
-    lengths = torch.where(ends.any(1), ends.argmax(1) + 1, max_len)
-    return tokens[:, : lengths.max()]

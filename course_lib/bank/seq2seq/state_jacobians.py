@@ -1,18 +1,4 @@
-"""Exercise ``seq2seq.state_jacobians``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(states: Tensor, weight_hh: Tensor) -> Tensor:
-    """How the last state of a tanh network depends on each state before it."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ ((1 - h**2)[:, None] * weight_hh))
-    return torch.stack(rows[::-1])
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 
 def _states(t: Trial, steps: int, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -22,12 +8,10 @@ def _states(t: Trial, steps: int, width: int, dtype: torch.dtype = torch.float32
 
 exercise = Exercise(
     id="seq2seq.state_jacobians",
-    function="state_jacobians",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="01_seq2seq.html#seq2seq-reach",
+    chapter="01_bottleneck.html#seq2seq-reach",
     outcomes=("seq2seq.gradient",),
     example=lambda t: (_states(t, 5, 3), t.randn(3, 3)),
     forbidden=("autograd",),
@@ -39,22 +23,21 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one step back: a single factor",
-    points=2,
-    hint="h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state stands"
-    " in it?",
+    2,
+    "h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state stands in"
+    " it?",
 )
 def one_step(t: Trial) -> None:
+    """one step back: a single factor"""
     width = t.integer(2, 5)
     t.same(_states(t, 2, width), t.randn(width, width))
 
 
 @exercise.prop(
-    "several steps back: the product of the factors, in the order of the chain rule",
-    points=1,
-    hint="Three states: h_3 depends on h_2, and h_2 on h_1. Which factor stands on the left?",
+    1, "Three states: h_3 depends on h_2, and h_2 on h_1. Which factor stands on the left?"
 )
 def several_steps(t: Trial) -> None:
+    """several steps back: the product of the factors, in the order of the chain rule"""
     # The factors are the answer's own: whether they are right is asked above.
     width, steps = t.integer(3, 5), t.integer(3, 5)
     states, weight = _states(t, steps + 1, width), t.randn(width, width)
@@ -68,33 +51,24 @@ def several_steps(t: Trial) -> None:
     t.close(got[0], product, "the product of the single factors")
 
 
-@exercise.prop(
-    "the last state depends on itself by the identity",
-    points=0.5,
-    hint="The product of no factors at all: what is it?",
-)
+@exercise.prop(0.5, "The product of no factors at all: what is it?")
 def last(t: Trial) -> None:
+    """the last state depends on itself by the identity"""
     width = t.integer(2, 4)
     t.same(_states(t, 1, width), t.randn(width, width), note="a single state")
     got = t.a_tensor(t.call(_states(t, 3, width), t.randn(width, width)), (3, width, width))
     t.close(got[-1], torch.eye(width), "the last matrix")
 
 
-@exercise.prop(
-    "a state of width 1, where all matrices are numbers",
-    points=0.5,
-    hint="Multiply the factors by hand for three states of one unit each.",
-)
+@exercise.prop(0.5, "Multiply the factors by hand for three states of one unit each.")
 def numbers(t: Trial) -> None:
+    """a state of width 1, where all matrices are numbers"""
     t.same(_states(t, t.integer(3, 6), 1), t.randn(1, 1))
 
 
-@exercise.prop(
-    "a saturated unit passes nothing on, and long products stay exact in double precision",
-    points=0.5,
-    hint="At h = 1 the tanh is flat. And which dtype has your identity?",
-)
+@exercise.prop(0.5, "At h = 1 the tanh is flat. And which dtype has your identity?")
 def saturated(t: Trial) -> None:
+    """a saturated unit passes nothing on, and long products stay exact in double precision"""
     states, weight = _states(t, 5, 3), t.randn(3, 3)
     after = t.integer(1, 3)
     states[after] = torch.tensor([1.0, -1.0, 1.0])
@@ -110,124 +84,7 @@ def saturated(t: Trial) -> None:
     t.close(whole[0], product, "60 steps, against 30 times 30", exact=True)
 
 
-@exercise.prop(
-    "states and matrix are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `*=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `*=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """states and matrix are left as they were"""
     t.unchanged(_states(t, 4, 3), t.randn(3, 3))
-
-
-@exercise.mistake("Is ∂h_3/∂h_1 = (∂h_3/∂h_2)(∂h_2/∂h_1), or the other way round?")
-def from_left_to_right(states, weight_hh):
-    """Factors are multiplied in the order in which the words are read."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(((1 - h**2)[:, None] * weight_hh) @ rows[-1])
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("Rows of a Jacobian belong to what is differentiated. Which index of U is that?")
-def turned_matrix(states, weight_hh):
-    """A gradient goes back through the transposed matrix, so a Jacobian has it, too."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ ((1 - h**2)[:, None] * weight_hh.T))
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("tanh' at which point? The slope of a step belongs to the state it leads *to*.")
-def slope_of_the_old_state(states, weight_hh):
-    """The slope of a step is that of the state from which it starts."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[:-1].flip(0):
-        rows.append(rows[-1] @ ((1 - h**2)[:, None] * weight_hh))
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("Does the slope belong to an entry of h' or to one of h? Scale rows or columns?")
-def slope_on_the_right(states, weight_hh):
-    """A diagonal matrix may stand on either side of U."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ (weight_hh * (1 - h**2)))
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("Is tanh a straight line? What is its slope far from 0?")
-def powers_of_the_matrix(states, weight_hh):
-    """Only the matrix matters: k steps back the gradient is U to the power of k."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for _ in range(len(states) - 1):
-        rows.append(rows[-1] @ weight_hh)
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("What is the slope of tanh at 0.5, and what at -0.5? It must be the same.")
-def wrong_slope(states, weight_hh):
-    """The slope of tanh is 1 - tanh, by analogy with the sigmoid."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ ((1 - h)[:, None] * weight_hh))
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("How many factors lie between the last state and itself?")
-def one_factor_too_many(states, weight_hh):
-    """Every state, the last one too, contributes its own factor."""
-    rows = []
-    product = torch.eye(states.shape[1], dtype=states.dtype)
-    for h in states.flip(0):
-        product = product @ ((1 - h**2)[:, None] * weight_hh)
-        rows.append(product)
-    return torch.stack(rows[::-1])
-
-
-@exercise.mistake("Does a step back add something to the gradient, or does it multiply it?")
-def sum_of_factors(states, weight_hh):
-    """Every step contributes to the gradient, so the factors are added."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] + (1 - h**2)[:, None] * weight_hh)
-    return torch.stack(rows[::-1])
-
-
-@exercise.alternative
-def afresh_for_each(states, weight_hh):
-    """The whole product anew for each state, with matrices made by diag; warns."""
-    import warnings
-
-    warnings.warn("quadratic in the number of states", stacklevel=1)
-    T, D = states.shape
-    found = torch.zeros(T, D, D, dtype=states.dtype)
-    for s in range(T):
-        product = torch.eye(D).to(states)
-        for u in range(s + 1, T):
-            product = torch.diag(1 - states[u] * states[u]) @ weight_hh @ product
-        found[s] = product
-    return found
-
-
-@exercise.alternative
-def forwards(states, weight_hh):
-    """Pushes small changes of every state forwards, all at once."""
-    T, D = states.shape
-    change = torch.zeros(T, D, D, dtype=states.dtype)
-    for s, h in enumerate(states):
-        slope = (1 - h) * (1 + h)
-        change[:s] = torch.einsum("i,ij,sjk->sik", slope, weight_hh, change[:s])
-        change[s].fill_diagonal_(1)
-    return change
-
-
-@exercise.alternative
-def unit_by_unit(states, weight_hh):
-    """Sends one unit of the last state back at a time, as backpropagation would."""
-    columns = []
-    for unit in torch.eye(states.shape[1], dtype=states.dtype):
-        path = [unit]
-        for h in reversed(states[1:].unbind(0)):
-            path.insert(0, weight_hh.mT @ (path[0] * (1 - h.square())))
-        columns.append(torch.stack(path))
-    return torch.stack(columns, dim=1)

@@ -1,17 +1,4 @@
-"""Exercise ``seq2seq.two_effects``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(exact: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """How hard a word is at each length, and what would be right if none had become harder."""
-    tokens = lengths + 1
-    words = exact ** (1 / tokens)
-    return words, words[lengths.argmin()] ** tokens
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 
 def _curve(t: Trial, *lengths: int) -> tuple[Tensor, Tensor]:
@@ -23,8 +10,6 @@ def _curve(t: Trial, *lengths: int) -> tuple[Tensor, Tensor]:
 
 exercise = Exercise(
     id="seq2seq.two_effects",
-    function="two_effects",
-    reference=reference,
     points=3,
     minutes=15,
     difficulty=2,
@@ -36,38 +21,34 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "how often a single word must have been right at each length",
-    points=1,
-    hint="Turn it round: words that are right with 0.9, and three of them have to be. How often are"
+    1,
+    "Turn it round: words that are right with 0.9, and three of them have to be. How often are"
     " all right? And is a word the last thing that has to be right?",
 )
 def words(t: Trial) -> None:
+    """how often a single word must have been right at each length"""
     args = _curve(t, 3, 6, 9, t.integer(10, 16))
-    got, _ = t.parts(t.call(*args), *exercise.returns)
-    t.close(got, reference(*args)[0], "right words")
+    got, _ = t.parts(t.call(*args))
+    t.close(got, exercise.reference(*args)[0], "right words")
 
 
 @exercise.prop(
-    "the share of whole sentences, had every word stayed as easy as in the shortest ones",
-    points=1,
-    hint="At the shortest length nothing can have become harder. What do more words alone do?",
+    1, "At the shortest length nothing can have become harder. What do more words alone do?"
 )
 def if_no_harder(t: Trial) -> None:
+    """the share of whole sentences, had every word stayed as easy as in the shortest ones"""
     t.same(*_curve(t, t.integer(2, 3), 5, 8, t.integer(10, 16)))
 
 
-@exercise.prop(
-    "lengths in any order, and words that are not always harder in longer sentences",
-    points=0.5,
-    hint="Which row is the shortest? There the second result is what was measured.",
-)
+@exercise.prop(0.5, "Which row is the shortest? There the second result is what was measured.")
 def any_order(t: Trial) -> None:
+    """lengths in any order, and words that are not always harder in longer sentences"""
     exact, lengths = _curve(t, 8, t.integer(9, 14), 3, 5)
     easiest = torch.tensor([0.7, t.integer(80, 95) / 100, 0.75]) ** torch.tensor([10, 7, 4])
     for args in ((exact, lengths), (easiest, torch.tensor([9, 6, 3]))):
-        got = t.parts(t.call(*args), *exercise.returns)
+        got = t.parts(t.call(*args))
         order = args[1].argsort()
-        in_order = t.parts(t.call(*(a[order] for a in args)), *exercise.returns)
+        in_order = t.parts(t.call(*(a[order] for a in args)))
         for here, there, what in zip(got, in_order, exercise.returns, strict=True):
             t.expect(here.shape == args[1].shape, f"{what}: one number for each length is wanted")
             t.close(here[order], there, what, note="in the order of the lengths")
@@ -75,88 +56,10 @@ def any_order(t: Trial) -> None:
 
 
 @exercise.prop(
-    "shares of 0 and of 1",
-    points=0.5,
-    hint="If no sentence at all is right, how often is a word right, as far as one can tell?",
+    0.5, "If no sentence at all is right, how often is a word right, as far as one can tell?"
 )
 def ends(t: Trial) -> None:
+    """shares of 0 and of 1"""
     lengths = torch.tensor([3, t.integer(5, 9), 12])
     t.same(torch.tensor([1.0, 0.0, 0.0]), lengths, note="from 1 down to 0")
     t.same(torch.tensor([0.0, 0.0, 0.0]), lengths, note="nothing right")
-
-
-@exercise.mistake(
-    "A sentence is right if *all* of its words are. How often is one word right then?"
-)
-def sentence_accuracy_is_word_accuracy(exact, lengths):
-    """If 60 % of the sentences are right, 60 % of the words are."""
-    return exact.clone(), exact[lengths.argmin()].expand_as(exact).clone()
-
-
-@exercise.mistake("What must the translator write after the last word?")
-def end_is_no_word(exact, lengths):
-    """A sentence of n words has n chances to go wrong."""
-    words = exact ** (1 / lengths)
-    return words, words[lengths.argmin()] ** lengths
-
-
-@exercise.mistake(
-    "Half of the words wrong, in sentences of three: is the share of right ones -0.5?"
-)
-def errors_add_up(exact, lengths):
-    """Each word adds its own probability of an error."""
-    tokens = lengths + 1
-    words = 1 - (1 - exact) / tokens
-    return words, (1 - tokens * (1 - words[lengths.argmin()])).clamp(min=0)
-
-
-@exercise.mistake("Shuffle the rows. Does the second result only change its order?")
-def first_row_is_the_shortest(exact, lengths):
-    """Curves begin with the shortest sentences."""
-    words = exact ** (1 / (lengths + 1))
-    return words, words[0] ** (lengths + 1)
-
-
-@exercise.mistake("At which length can no word have become harder?")
-def average_word(exact, lengths):
-    """How easy a word is by itself is its average over all lengths."""
-    words = exact ** (1 / (lengths + 1))
-    return words, words.mean() ** (lengths + 1)
-
-
-@exercise.mistake("Is one right word enough?")
-def one_right_word(exact, lengths):
-    """A sentence fails only if all its words fail."""
-    tokens = lengths + 1
-    words = 1 - (1 - exact) ** (1 / tokens)
-    return words, 1 - (1 - words[lengths.argmin()]) ** tokens
-
-
-@exercise.mistake(
-    "As a check, put your words to the power of their number: are they `exact` again?"
-)
-def divided(exact, lengths):
-    """The share of a sentence is spread evenly over its words."""
-    tokens = lengths + 1
-    words = exact / tokens
-    return words, words[lengths.argmin()] * tokens
-
-
-@exercise.alternative
-def by_logarithms(exact, lengths):
-    """Logarithms of shares are proportional to the number of words."""
-    per_word = exact.log() / (lengths + 1)
-    shortest = per_word[lengths == lengths.min()][0]
-    return per_word.exp(), torch.exp(shortest * (lengths + 1))
-
-
-@exercise.alternative
-def row_by_row(exact, lengths):
-    """Plain Python numbers, and a warning."""
-    import warnings
-
-    warnings.warn("plain Python", stacklevel=1)
-    rows = list(zip(exact.tolist(), lengths.tolist(), strict=True))
-    words = [share ** (1.0 / (n + 1)) for share, n in rows]
-    _, easiest = min((n, word) for (_, n), word in zip(rows, words, strict=True))
-    return torch.tensor(words), torch.tensor([easiest ** (n + 1) for _, n in rows])

@@ -1,25 +1,7 @@
-"""Exercise ``sinusoids.add_positions``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions import sinusoidal_encoding
-
-
-def reference(x: Tensor, offset: int = 0, base: float = 10_000.0) -> Tensor:
-    """Tokens with the codes of their places added."""
-    places = torch.arange(offset, offset + x.shape[-2])
-    return (x + sinusoidal_encoding(places, x.shape[-1], base=base)).to(x.dtype)
-
+from course_lib.bank.prelude import Exercise, Trial, math, torch
 
 exercise = Exercise(
     id="sinusoids.add_positions",
-    function="add_positions",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=2,
@@ -31,23 +13,22 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "every token gets the code of its place in the sentence",
-    points=1.5,
-    hint="Add to zeros, and look at two sentences: are they alike? Are two places alike?",
+    1.5, "Add to zeros, and look at two sentences: are they alike? Are two places alike?"
 )
 def places(t: Trial) -> None:
+    """every token gets the code of its place in the sentence"""
     B = t.integer(2, 4)
     t.same(t.randn(B, B + t.integer(1, 4), 4), note="more places than sentences")
     t.same(t.randn(5, 5, 8), note="as many places as sentences")
 
 
 @exercise.prop(
-    "sentences alone, in batches, under more leading axes; the tokens are left as they were",
-    points=1,
-    hint="Count axes from the end. Which one is time? And what does `x += table` do to the caller's"
+    1,
+    "Count axes from the end. Which one is time? And what does `x += table` do to the caller's"
     " tokens?",
 )
 def leading_axes(t: Trial) -> None:
+    """sentences alone, in batches, under more leading axes; the tokens are left as they were"""
     x = t.randn(2, 3, t.integer(4, 7), 8)
     whole = t.a_tensor(t.call(x), x.shape)
     t.expect(not torch.equal(whole, x), "nothing has been added")
@@ -56,35 +37,29 @@ def leading_axes(t: Trial) -> None:
     t.unchanged(x)
 
 
-@exercise.prop(
-    "wide models have slow channels and fast ones, as the formula says",
-    points=1,
-    hint="Print the exponents for d_model 8: they should begin 0, 0.25, and stay below 1.",
-)
+@exercise.prop(1, "Print the exponents for d_model 8: they should begin 0, 0.25, and stay below 1.")
 def wide(t: Trial) -> None:
+    """wide models have slow channels and fast ones, as the formula says"""
     t.same(t.randn(6, 16 * t.integer(1, 3)))
     t.same(t.randn(6, 8), base=float(t.integer(5, 90)), note="another base")
 
 
 @exercise.prop(
-    "with an offset the first token stands at that position",
-    points=0.5,
-    hint="Cut a sentence in two: the second half, offset by the first's length, must be as it was.",
+    0.5, "Cut a sentence in two: the second half, offset by the first's length, must be as it was."
 )
 def offset(t: Trial) -> None:
+    """with an offset the first token stands at that position"""
     x, first = t.randn(2, 45, 8), t.integer(3, 40)
     whole = t.a_tensor(t.call(x), x.shape)
     t.expect((whole - x).std(1).max() > 1e-3, "all places have the same code")
+    t.expect((t.call(x, offset=first) != whole).any(), "an offset changes nothing")
     note = f"from place {first} on, against the whole sentence"
     t.close(t.call(x[:, first:], offset=first), whole[:, first:], note=note)
 
 
-@exercise.prop(
-    "in half precision positions are exact at any place",
-    points=0.5,
-    hint="`torch.tensor([2049], dtype=torch.float16)`: what is it?",
-)
+@exercise.prop(0.5, "`torch.tensor([2049], dtype=torch.float16)`: what is it?")
 def half_precision(t: Trial) -> None:
+    """in half precision positions are exact at any place"""
     far = 2 * t.integer(1500, 4000) + 1
     for dtype, place in ((torch.float16, far), (torch.bfloat16, 301)):
         x = t.randn(1, 4, 8).to(dtype)
@@ -94,12 +69,9 @@ def half_precision(t: Trial) -> None:
         t.close(got, exact.to(dtype), note=f"{dtype} from place {place}, against float64")
 
 
-@exercise.prop(
-    "what comes out has the dtype of the tokens",
-    points=0.5,
-    hint="What is the sum of a half-precision token and a single-precision code?",
-)
+@exercise.prop(0.5, "What is the sum of a half-precision token and a single-precision code?")
 def dtype(t: Trial) -> None:
+    """what comes out has the dtype of the tokens"""
     for kind in (torch.float16, torch.bfloat16):
         got = t.a_tensor(t.call(t.randn(1, 4, 8).to(kind)), (1, 4, 8))
         t.close(got.dtype, kind, "the dtype")
@@ -116,100 +88,3 @@ def colleagues_add_positions(x, offset=0, base=10_000.0):
     table[:, 0, 0::2] = angles.sin()
     table[:, 0, 1::2] = angles.cos()
     return x + table.to(x.dtype)
-
-
-# The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the first symptom above: who gets what?")(
-    colleagues_add_positions
-)
-
-
-@exercise.mistake("Add to zeros of shape (2, 3, 4) and print: which axis do your positions follow?")
-def along_the_batch(x, offset=0, base=10_000.0):
-    """The first axis is time."""
-    places = torch.arange(offset, offset + x.shape[0], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table[:, None]).to(x.dtype)
-
-
-@exercise.mistake("Your steps of 2 are 2i already. What is the last exponent for d_model 8?")
-def doubled_exponent(x, offset=0, base=10_000.0):
-    """The exponent is 2i/d, so what counts 0, 2, 4, ... is multiplied by 2."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
-    rates = base ** -(2 * torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table).to(x.dtype)
-
-
-@exercise.mistake("Print your positions at 2047 and beyond, in half precision.")
-def positions_like_tokens(x, offset=0, base=10_000.0):
-    """Positions are kept in the precision of the tokens."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=x.dtype).double()
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table).to(x.dtype)
-
-
-@exercise.mistake(
-    "While a model writes, it gets one token at a time. At which place does each stand?"
-)
-def starts_anew(x, offset=0, base=10_000.0):
-    """Every call begins at place 0."""
-    places = torch.arange(x.shape[-2], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table).to(x.dtype)
-
-
-@exercise.mistake("What comes out in place of zeros you know. And in place of ones?")
-def tokens_rescaled(x, offset=0, base=10_000.0):
-    """Adding positions includes multiplying the tokens by the root of the width."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (math.sqrt(x.shape[-1]) * x + table).to(x.dtype)
-
-
-@exercise.mistake(
-    "The caller may need the tokens again. Does your function hand them back unharmed?"
-)
-def in_place(x, offset=0, base=10_000.0):
-    """Adding in place saves memory and cannot be seen."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    x += torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return x
-
-
-@exercise.alternative
-def place_by_place(x, offset=0, base=10_000.0):
-    """Loops over the places and writes even and odd channels."""
-    out = x.clone()
-    width = x.shape[-1]
-    for place in range(x.shape[-2]):
-        for i in range(0, width, 2):
-            angle = (offset + place) * base ** (-i / width)
-            out[..., place, i] += math.sin(angle)
-            out[..., place, i + 1] += math.cos(angle)
-    return out
-
-
-@exercise.alternative
-def one_sine(x, offset=0, base=10_000.0):
-    """Outer product, one sine for all channels with a phase; warns."""
-    import warnings
-
-    warnings.warn("phases", stacklevel=1)
-    *_, T, D = x.shape
-    channel = torch.arange(D).double()
-    pair = torch.div(channel, 2, rounding_mode="floor")
-    rates = torch.exp(-2 * pair / D * math.log(base))
-    angles = torch.outer(torch.arange(T).double() + offset, rates)
-    return x + torch.sin(angles + (channel % 2) * math.pi / 2).to(x.dtype)

@@ -1,59 +1,34 @@
-"""Exercise ``sinusoids.code_geometry``."""
-
-import math
-from typing import Any
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions import code_similarity, sinusoidal_encoding
-
-
-def reference(distance: Tensor, d_model: int, base: float = 10_000.0) -> tuple[Tensor, Tensor]:
-    """Inner product and Euclidean distance of two codes."""
-    inner = code_similarity(distance, d_model, base=base)
-    return inner, (d_model - 2 * inner).clamp(min=0).sqrt()
-
-
-def _two(t: Trial, *args: object, **kwargs: Any) -> list[Tensor]:
-    return t.parts(t.call(*args, **kwargs), *exercise.returns)
-
+from course_lib.bank.prelude import Exercise, Trial, torch
+from course_lib.positions import sinusoidal_encoding
 
 exercise = Exercise(
     id="sinusoids.code_geometry",
-    function="code_geometry",
-    reference=reference,
     points=4.5,
     minutes=20,
     difficulty=3,
-    chapter="07_sinusoids.html#sinusoids-distance",
+    chapter="07_shift.html#sinusoids-distance",
     outcomes=("sinusoids.geometry",),
     example=lambda t: (torch.arange(5), 8),
     returns=("the inner product", "the distance of the codes"),
 )
 
 
-@exercise.prop(
-    "the inner product of positions a few steps apart",
-    points=1,
-    hint="One pair of channels first: what is sin a sin b + cos a cos b?",
-)
+@exercise.prop(1, "One pair of channels first: what is sin a sin b + cos a cos b?")
 def values(t: Trial) -> None:
+    """the inner product of positions a few steps apart"""
     k, d_model = torch.arange(1, t.integer(5, 9)), 2 * t.integer(3, 8)
-    t.close(_two(t, k, d_model)[0], t.want(k, d_model)[0], exercise.returns[0])
+    t.close(t.parts(t.call(k, d_model))[0], t.want(k, d_model)[0], exercise.returns[0])
 
 
 @exercise.prop(
-    "the distance is that of two codes made by the formula, wherever the two stand",
-    points=1,
-    hint="Make the codes of positions 5 and 8, and of 105 and 108, and compare with yours for 3."
-    " How long is a code?",
+    1,
+    "Make the codes of positions 5 and 8, and of 105 and 108, and compare with yours for 3. How"
+    " long is a code?",
 )
 def of_real_codes(t: Trial) -> None:
+    """the distance is that of two codes made by the formula, wherever the two stand"""
     d_model, k = 2 * t.integer(4, 16), t.integers(2, 60, 4)
-    found = _two(t, k, d_model)[1]
+    found = t.parts(t.call(k, d_model))[1]
     for start in (0, t.integer(1, 500)):
         here = sinusoidal_encoding(torch.tensor(start, dtype=torch.float64), d_model)
         there = sinusoidal_encoding((start + k).double(), d_model)
@@ -63,14 +38,13 @@ def of_real_codes(t: Trial) -> None:
 
 
 @exercise.prop(
-    "distances below 0 give what those above give, and those of 0 the extremes",
-    points=1,
-    hint="Which of the two numbers is 0 for a position with itself? Which is largest there?",
+    1, "Which of the two numbers is 0 for a position with itself? Which is largest there?"
 )
 def itself_and_back(t: Trial) -> None:
+    """distances below 0 give what those above give, and those of 0 the extremes"""
     k, d_model = torch.arange(1, 30), 2 * t.integer(2, 9)
-    ahead, back = _two(t, k, d_model), _two(t, -k, d_model)
-    itself = _two(t, torch.tensor(0), d_model)
+    ahead, back = t.parts(t.call(k, d_model)), t.parts(t.call(-k, d_model))
+    itself = t.parts(t.call(torch.tensor(0), d_model))
     for part, what in enumerate(exercise.returns):
         t.close(back[part], ahead[part], what, note="distances below 0, against those above")
         t.a_tensor(itself[part], (), f"{what} at distance 0")
@@ -79,15 +53,12 @@ def itself_and_back(t: Trial) -> None:
     t.expect((ahead[1] > 0).all(), "another code is at distance 0")
 
 
-@exercise.prop(
-    "distances of any shape, between whole numbers, and another base",
-    points=0.5,
-    hint="The sum runs over the pairs of channels: which axis have you put them on?",
-)
+@exercise.prop(0.5, "The sum runs over the pairs of channels: which axis have you put them on?")
 def any_shape(t: Trial) -> None:
+    """distances of any shape, between whole numbers, and another base"""
     k, base = t.integers(1, 40, 2, 3), float(t.integer(5, 90))
-    table, flat = _two(t, k, 8, base=base), _two(t, k.flatten(), 8, base=base)
-    usual, near = _two(t, k, 8), _two(t, k + 0.25, 8)
+    table, flat = t.parts(t.call(k, 8, base=base)), t.parts(t.call(k.flatten(), 8, base=base))
+    usual, near = t.parts(t.call(k, 8)), t.parts(t.call(k + 0.25, 8))
     for part, what in enumerate(exercise.returns):
         t.a_tensor(table[part], (2, 3), what)
         t.close(table[part].flatten(), flat[part], what, note="a table, against a row")
@@ -96,113 +67,10 @@ def any_shape(t: Trial) -> None:
 
 
 @exercise.prop(
-    "distances of a million, as exactly",
-    points=1,
-    hint="An angle of 100 000 in single precision: how many digits stand behind its point?",
+    1, "An angle of 100 000 in single precision: how many digits stand behind its point?"
 )
 def far(t: Trial) -> None:
+    """distances of a million, as exactly"""
     far = t.integers(200_000, 1_000_000, 5)
     t.same(far, 16)
     t.same(far.double() + 0.3, 16, note="between whole numbers, in double precision")
-
-
-@exercise.mistake("Compute it for distance 0 from a real code. Is a code's product with itself 1?")
-def a_cosine_similarity(distance, d_model, base=10_000.0):
-    """An inner product of codes lies between -1 and 1."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    inner = (distance.unsqueeze(-1).double() * rates).cos().mean(-1)
-    return inner, (d_model * (1 - inner)).clamp(min=0).sqrt()
-
-
-@exercise.mistake("How many cosines come out of one pair of channels: two, or one?")
-def a_cosine_for_each_channel(distance, d_model, base=10_000.0):
-    """Each channel contributes a cosine of its own."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    inner = 2 * (distance.unsqueeze(-1).double() * rates).cos().sum(-1)
-    return inner, (d_model - inner).clamp(min=0).sqrt()
-
-
-@exercise.mistake("How long is a code? Compute one, then its length.")
-def codes_of_length_one(distance, d_model, base=10_000.0):
-    """All codes have length 1."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    inner = (distance.unsqueeze(-1).double() * rates).cos().sum(-1)
-    return inner, (2 - 2 * inner / (d_model / 2)).clamp(min=0).sqrt()
-
-
-@exercise.mistake("Expand |a - b|² for two vectors. How often does their product occur?")
-def product_once(distance, d_model, base=10_000.0):
-    """The squared distance is the two squares less the product."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    inner = (distance.unsqueeze(-1).double() * rates).cos().sum(-1)
-    return inner, (d_model - inner).clamp(min=0).sqrt()
-
-
-@exercise.mistake("In which unit is your second number: that of a vector, or its square?")
-def square_of_the_distance(distance, d_model, base=10_000.0):
-    """The sum of the squared differences is the distance."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    inner = (distance.unsqueeze(-1).double() * rates).cos().sum(-1)
-    return inner, (d_model - 2 * inner).clamp(min=0)
-
-
-@exercise.mistake("How far apart can two points on a circle be at most?")
-def proportional(distance, d_model, base=10_000.0):
-    """Positions twice as far apart have codes twice as far apart."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    inner = (distance.unsqueeze(-1).double() * rates).cos().sum(-1)
-    one_step = (2 * (1 - rates.cos()).sum()).sqrt()
-    return inner, distance.abs().double() * one_step
-
-
-@exercise.mistake("Is the arc between two hands of a clock as long as the straight line?")
-def along_the_circle(distance, d_model, base=10_000.0):
-    """Two points on a circle are as far apart as the angle between them."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = distance.unsqueeze(-1).double() * rates
-    return angles.cos().sum(-1), torch.atan2(angles.sin(), angles.cos()).norm(dim=-1)
-
-
-@exercise.mistake("Only whole turns may be lost. Single precision loses more: how much at 10^6?")
-def single_precision(distance, d_model, base=10_000.0):
-    """Cosines are at most 1, so single precision is enough for their angles."""
-    rates = base ** -(torch.arange(0, d_model, 2).float() / d_model)
-    inner = (distance.unsqueeze(-1).float() * rates).double().cos().sum(-1)
-    return inner, (d_model - 2 * inner).clamp(min=0).sqrt()
-
-
-@exercise.alternative
-def chords(distance, d_model, base=10_000.0):
-    """The straight line between two hands of a clock is twice the sine of half their angle."""
-    rates = base ** -(torch.arange(0, d_model, 2).double() / d_model)
-    half = distance.double()[..., None] * rates / 2
-    squares = torch.sin(half) ** 2
-    return (1 - 2 * squares).sum(-1), 2 * squares.sum(-1).sqrt()
-
-
-@exercise.alternative
-def two_real_codes(distance, d_model, base=10_000.0):
-    """Makes the two codes and measures; prints to stderr."""
-    import sys
-
-    print("measuring", file=sys.stderr)
-    i = torch.arange(d_model // 2, dtype=torch.float64)
-
-    def code(p):
-        angle = p[..., None].double() / base ** (2 * i / d_model)
-        return torch.cat([torch.sin(angle), torch.cos(angle)], -1)
-
-    here, there = code(torch.zeros_like(distance)), code(distance)
-    return torch.einsum("...d,...d->...", here, there), torch.linalg.vector_norm(
-        there - here, dim=-1
-    )
-
-
-@exercise.alternative
-def pair_by_pair(distance, d_model, base=10_000.0):
-    """Adds the pairs up one by one, as real parts of complex numbers."""
-    inner = torch.zeros(distance.shape, dtype=torch.float64)
-    for i in range(0, d_model, 2):
-        angle = distance.double() * math.exp(-math.log(base) * i / d_model)
-        inner = inner + torch.exp(1j * angle).real
-    return inner, torch.sqrt(torch.relu(d_model - 2 * inner))

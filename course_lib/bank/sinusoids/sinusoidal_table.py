@@ -1,24 +1,7 @@
-"""Exercise ``sinusoids.sinusoidal_table``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions import sinusoidal_encoding
-
-
-def reference(positions: Tensor, d_model: int, base: float = 10_000.0) -> Tensor:
-    """The library's codes, in single precision whatever the positions are."""
-    return sinusoidal_encoding(positions, d_model, base=base).float()
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 
 exercise = Exercise(
     id="sinusoids.sinusoidal_table",
-    function="sinusoidal_table",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=2,
@@ -29,31 +12,24 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "sine and cosine of p / base^(2i/d_model), pair by pair",
-    points=1,
-    hint="Compute the row of position 1 by hand for d_model 4: four numbers, two frequencies.",
+    1, "Compute the row of position 1 by hand for d_model 4: four numbers, two frequencies."
 )
 def values(t: Trial) -> None:
+    """sine and cosine of p / base^(2i/d_model), pair by pair"""
     t.same(torch.arange(t.integer(5, 9)), 2 * t.integer(4, 8), note="the first positions")
     t.same(torch.arange(3), 6, note="three pairs")
 
 
-@exercise.prop(
-    "another base changes the frequencies",
-    points=0.5,
-    hint="Which channels stay as they are when the base changes?",
-)
+@exercise.prop(0.5, "Which channels stay as they are when the base changes?")
 def base(t: Trial) -> None:
+    """another base changes the frequencies"""
     for number in (float(t.integer(2, 9)), 500.0):
         t.same(torch.arange(4), 8, base=number, note=f"base {number:g}")
 
 
-@exercise.prop(
-    "positions of any shape get a code each",
-    points=1,
-    hint="The channels are a new last axis, whatever comes before it.",
-)
+@exercise.prop(1, "The channels are a new last axis, whatever comes before it.")
 def any_shape(t: Trial) -> None:
+    """positions of any shape get a code each"""
     # Against the answer's own codes in a row.
     positions = t.integers(0, 40, 2, 3)
     table = t.a_tensor(t.call(positions, 8), (2, 3, 8), "the codes")
@@ -62,12 +38,9 @@ def any_shape(t: Trial) -> None:
     t.expect((table != table[0, 0, 0]).any(), "all channels of all codes are the same")
 
 
-@exercise.prop(
-    "positions between whole numbers and before 0 have codes, too",
-    points=1,
-    hint="The formula does not ask for whole numbers. Which line of yours does?",
-)
+@exercise.prop(1, "The formula does not ask for whole numbers. Which line of yours does?")
 def between(t: Trial) -> None:
+    """positions between whole numbers and before 0 have codes, too"""
     # A code moves a little with every little step, on both sides of 0.
     places = torch.cat([torch.arange(-64.0, 64.0) / 32, t.integer(3, 9) + torch.arange(32.0) / 32])
     codes = t.a_tensor(t.call(places, 8), (160, 8), "the codes").clone()
@@ -80,130 +53,25 @@ def between(t: Trial) -> None:
 
 
 @exercise.prop(
-    "far positions are as exact as near ones",
-    points=0.5,
-    hint="Single precision keeps seven digits of an angle. How many of them stand behind the"
-    " point when the angle is 100 000?",
+    0.5,
+    "Single precision keeps seven digits of an angle. How many of them stand behind the point"
+    " when the angle is 100 000?",
 )
 def far(t: Trial) -> None:
+    """far positions are as exact as near ones"""
     places = t.integers(200_000, 1_000_000, 6)
     t.same(places, 16, note="positions up to a million")
     t.same(places.double() + 0.3, 16, note="positions between them, in double precision")
 
 
-@exercise.prop(
-    "a code of width 2 is one wave of 2π positions",
-    points=0.5,
-    hint="What is the exponent of the first pair, whatever the width?",
-)
+@exercise.prop(0.5, "What is the exponent of the first pair, whatever the width?")
 def narrow(t: Trial) -> None:
+    """a code of width 2 is one wave of 2π positions"""
     t.same(t.integers(1, 50, 5), 2, exact=True)
 
 
-@exercise.prop(
-    "the positions are left as they were",
-    points=0.5,
-    hint="Look for operations that end in an underscore, and for `*=` on an argument.",
-)
+@exercise.prop(0.5, "Look for operations that end in an underscore, and for `*=` on an argument.")
 def no_side_effect(t: Trial) -> None:
+    """the positions are left as they were"""
     t.unchanged(t.integers(0, 50, 6), 8)
     t.unchanged(torch.arange(5, dtype=torch.float64), 8)
-
-
-@exercise.mistake("Which channels does your first pair use? And which does the docstring give it?")
-def sines_then_cosines(positions, d_model, base=10_000.0):
-    """All sines come first, then all cosines."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = positions.unsqueeze(-1).double() * rates
-    return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
-
-
-@exercise.mistake("What is the code of position 0, and what is sin 0?")
-def cosine_first(positions, d_model, base=10_000.0):
-    """Whether sine or cosine comes first in a pair is a matter of taste."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = positions.unsqueeze(-1).double() * rates
-    return torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(-2).float()
-
-
-@exercise.mistake("Print your exponents for d_model 8. There are four; where do they end?")
-def pair_over_width(positions, d_model, base=10_000.0):
-    """The exponent of pair i is i over the width."""
-    rates = base ** -(torch.arange(d_model // 2, dtype=torch.float64) / d_model)
-    angles = positions.unsqueeze(-1).double() * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
-
-
-@exercise.mistake("How many different frequencies does a code of width 8 have in your table?")
-def every_channel_its_own(positions, d_model, base=10_000.0):
-    """Every channel has a frequency of its own."""
-    rates = base ** -(torch.arange(d_model, dtype=torch.float64) / d_model)
-    angles = positions.unsqueeze(-1).double() * rates
-    even = torch.arange(d_model) % 2 == 0
-    return torch.where(even, angles.sin(), angles.cos()).float()
-
-
-@exercise.mistake("Is the largest exponent exactly 1? Put the largest i into 2i/d_model.")
-def last_wave_is_base(positions, d_model, base=10_000.0):
-    """The frequencies run from 1 to exactly 1/base."""
-    rates = base ** -torch.linspace(0, 1, d_model // 2, dtype=torch.float64)
-    angles = positions.unsqueeze(-1).double() * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
-
-
-@exercise.mistake("The result is in single precision. Does the angle have to be?")
-def single_precision(positions, d_model, base=10_000.0):
-    """A result in single precision needs nothing better on the way."""
-    rates = base ** -(torch.arange(0, d_model, 2).float() / d_model)
-    angles = positions.unsqueeze(-1).float() * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-
-
-@exercise.mistake("Try position 1.5.")
-def whole_positions(positions, d_model, base=10_000.0):
-    """Positions are whole numbers."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = positions.long().unsqueeze(-1).double() * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
-
-
-@exercise.mistake("Which position has the code 0, 1, 0, 1, ...?")
-def counts_from_one(positions, d_model, base=10_000.0):
-    """The first position is number 1."""
-    rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = (positions.unsqueeze(-1).double() + 1) * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
-
-
-@exercise.alternative
-def hands_of_clocks(positions, d_model, base=10_000.0):
-    """Complex numbers of length 1, with real and imaginary part exchanged."""
-    slower = torch.arange(d_model // 2, dtype=torch.float64) * (2 * math.log(base) / d_model)
-    angles = positions.to(torch.float64)[..., None] * torch.exp(-slower)
-    hands = torch.view_as_real(torch.polar(torch.ones_like(angles), angles))
-    return hands.flip(-1).reshape(*positions.shape, d_model).float()
-
-
-@exercise.alternative
-def cosine_is_a_shifted_sine(positions, d_model, base=10_000.0):
-    """One sine for all channels, a quarter of a turn ahead where a cosine is wanted; warns."""
-    import warnings
-
-    warnings.warn("no cosine used", stacklevel=1)
-    channel = torch.arange(d_model)
-    exponent = 2 * (channel // 2).double() / d_model
-    quarter = (channel % 2) * (math.pi / 2)
-    return torch.sin(positions.double().unsqueeze(-1) / base**exponent + quarter).float()
-
-
-@exercise.alternative
-def number_by_number(positions, d_model, base=10_000.0):
-    """Plain Python, one number after the other."""
-    table = []
-    for p in positions.reshape(-1).tolist():
-        row = []
-        for i in range(d_model // 2):
-            angle = p / base ** (2 * i / d_model)
-            row += [math.sin(angle), math.cos(angle)]
-        table.append(row)
-    return torch.tensor(table).reshape(list(positions.shape) + [d_model])

@@ -1,15 +1,6 @@
-"""Exercise ``space.grid_positions``."""
-
-import math
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions import spatial_positions
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 
 
 def line_code(positions, d_model, base=10_000.0):
@@ -19,15 +10,8 @@ def line_code(positions, d_model, base=10_000.0):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
 
 
-def reference(height: int, width: int, d_model: int, base: float = 10_000.0) -> Tensor:
-    """The library's table."""
-    return spatial_positions(height, width, d_model, base=base)
-
-
 exercise = Exercise(
     id="space.grid_positions",
-    function="grid_positions",
-    reference=reference,
     points=4,
     minutes=15,
     difficulty=2,
@@ -53,35 +37,29 @@ def apart(t: Trial, height: int, width: int, d_model: int, **more: Any) -> Tenso
     return t.a_tensor(got, want.shape)
 
 
-@exercise.prop(
-    "places are numbered row after row, and each two are as far apart as their codes say",
-    points=1,
-    hint="Print the table for a grid of 2 x 3. Which three places are in the first row?",
-)
+@exercise.prop(1, "Print the table for a grid of 2 x 3. Which three places are in the first row?")
 def places(t: Trial) -> None:
+    """places are numbered row after row, and each two are as far apart as their codes say"""
     height, width = _grid(t)
     apart(t, height, width, 8)
     apart(t, width, height, 16)
 
 
 @exercise.prop(
-    "the code of row and column, for grids that are wider or higher than square",
-    points=0.5,
-    hint="Print the first channel for a grid of 2 x 3: the sine of the row, so it is 0 three"
-    " times and then 0.84 three times.",
+    0.5,
+    "Print the first channel for a grid of 2 x 3: the sine of the row, so it is 0 three times and"
+    " then 0.84 three times.",
 )
 def values(t: Trial) -> None:
+    """the code of row and column, for grids that are wider or higher than square"""
     height, width = _grid(t)
     t.same(height, width, 8, note="a wide grid")
     t.same(width, height, 16, note="a high grid", exact=True)
 
 
-@exercise.prop(
-    "the first half of the channels says the row and nothing else, the second half the column",
-    points=1,
-    hint="Unflatten the places into rows and columns and compare two places of one row.",
-)
+@exercise.prop(1, "Unflatten the places into rows and columns and compare two places of one row.")
 def halves(t: Trial) -> None:
+    """the first half of the channels says the row and nothing else, the second half the column"""
     n = t.integer(3, 6)
     table = t.a_tensor(t.call(n, n, 12), (n * n, 12))
     grid = table.unflatten(0, (n, n))
@@ -92,153 +70,25 @@ def halves(t: Trial) -> None:
     t.expect((columns[:, 0] - columns[:, 1]).abs().max() > 0.1, "two columns look alike")
 
 
-@exercise.prop(
-    "another base changes the frequencies of both halves",
-    points=0.5,
-    hint="`base` goes to both calls of `line_code`.",
-)
+@exercise.prop(0.5, "`base` goes to both calls of `line_code`.")
 def another_base(t: Trial) -> None:
+    """another base changes the frequencies of both halves"""
     n, base = t.integer(3, 6), float(t.integer(5, 90))
     apart(t, 1, n, 8, base=base)
     apart(t, n, 1, 8, base=base)
 
 
-@exercise.prop(
-    "a single row, a single column and a single place are grids, too",
-    points=0.5,
-    hint="Which of your steps needs more than one row?",
-)
+@exercise.prop(0.5, "Which of your steps needs more than one row?")
 def thin(t: Trial) -> None:
+    """a single row, a single column and a single place are grids, too"""
     n = t.integer(3, 6)
     for height, width in ((1, n), (n, 1)):
         apart(t, height, width, 8)
     t.a_tensor(t.call(1, 1, 4), (1, 4), "the table of one place")
 
 
-@exercise.prop(
-    "a width that is no multiple of 4 is refused with a ValueError",
-    points=0.5,
-    hint="Each half needs pairs. What does `9 // 2` do with the ninth channel?",
-)
+@exercise.prop(0.5, "Each half needs pairs. What does `9 // 2` do with the ninth channel?")
 def uneven(t: Trial) -> None:
+    """a width that is no multiple of 4 is refused with a ValueError"""
     for d_model in (4 * t.integer(1, 9) + 1, 6):
         t.raises(2, 2, d_model, why=f"d_model is {d_model}")
-
-
-@exercise.mistake("Which of your halves changes when you go one place to the right?")
-def column_first(height, width, d_model, base=10_000.0):
-    """x comes before y, so the first half says the column."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model // 2, base) for axis in (x, y)]
-    return torch.cat(halves, dim=-1).flatten(0, 1)
-
-
-@exercise.mistake("How many places does a row of a grid of 2 x 3 have? Where does row 1 begin?")
-def stride_is_the_height(height, width, d_model, base=10_000.0):
-    """A place's number divided by the height is its row."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    n = torch.arange(height * width)
-    return torch.cat(
-        [line_code(axis, d_model // 2, base) for axis in (n // height, n % height)], -1
-    )
-
-
-@exercise.mistake("Which place of a grid of 2 x 3 is your second row of the table?")
-def down_the_columns(height, width, d_model, base=10_000.0):
-    """The places of a grid are numbered down the columns."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="xy")
-    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
-    return torch.cat(halves, dim=-1).flatten(0, 1)
-
-
-@exercise.mistake("How slow is your slowest wave? Print the code of row 1 and compare its halves.")
-def half_of_a_wide_code(height, width, d_model, base=10_000.0):
-    """Half of the channels of a wide code is a code of half the width."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model, base)[..., : d_model // 2] for axis in (y, x)]
-    return torch.cat(halves, dim=-1).flatten(0, 1)
-
-
-@exercise.mistake("Compare the codes of the places (0, 1) and (1, 0).")
-def added(height, width, d_model, base=10_000.0):
-    """Adding the codes of row and column keeps both, as adding a code to a token does."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    return (line_code(y, d_model, base) + line_code(x, d_model, base)).flatten(0, 1)
-
-
-@exercise.mistake("The halves stand side by side. Which channels does yours give to the row?")
-def channels_by_turns(height, width, d_model, base=10_000.0):
-    """The channels of row and column alternate."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
-    return torch.stack(halves, dim=-1).flatten(-2).flatten(0, 1)
-
-
-@exercise.mistake("`torch.arange(2).repeat(3)` is 0 1 0 1 0 1. Is that what the rows need?")
-def rows_repeated(height, width, d_model, base=10_000.0):
-    """Rows and columns are both written out by repeating their list."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.arange(height).repeat(width), torch.arange(width).repeat(height)
-    return torch.cat([line_code(axis, d_model // 2, base) for axis in (y, x)], dim=-1)
-
-
-@exercise.mistake("Call yours with a width of 9. How many channels come back?")
-def whatever_fits(height, width, d_model, base=10_000.0):
-    """A channel that is left over may be dropped."""
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model // 4 * 2, base) for axis in (y, x)]
-    return torch.cat(halves, dim=-1).flatten(0, 1)
-
-
-@exercise.alternative
-def by_division(height, width, d_model, base=10_000.0):
-    """Row and column of each place by division with remainder."""
-    if d_model % 4 != 0:
-        raise ValueError(f"{d_model} is no multiple of 4")
-    n = torch.arange(height * width)
-    rows = line_code(torch.div(n, width, rounding_mode="floor"), d_model // 2, base=base)
-    return torch.hstack((rows, line_code(n % width, d_model // 2, base=base)))
-
-
-@exercise.alternative
-def place_by_place(height, width, d_model, base=10_000.0):
-    """Plain Python, number by number; warns."""
-    import warnings
-
-    warnings.warn("slow", stacklevel=1)
-    quarter, rest = divmod(d_model, 4)
-    if rest:
-        raise ValueError("four channels make a unit")
-    table = torch.empty(height * width, d_model)
-    for r in range(height):
-        for c in range(width):
-            for half, place in enumerate((r, c)):
-                for i in range(quarter):
-                    angle = place * base ** (-i / quarter)
-                    channel = 2 * (half * quarter + i)
-                    table[r * width + c, channel] = math.sin(angle)
-                    table[r * width + c, channel + 1] = math.cos(angle)
-    return table
-
-
-@exercise.alternative
-def broadcast(height, width, d_model, base=10_000.0):
-    """Two line codes, expanded along the other axis."""
-    if d_model & 3:
-        raise ValueError("not divisible by 4")
-    half = d_model >> 1
-    down = line_code(torch.arange(height), half, base)[:, None, :].expand(-1, width, -1)
-    across = line_code(torch.arange(width), half, base)[None].expand(height, -1, -1)
-    return torch.cat([down, across], -1).reshape(-1, d_model)

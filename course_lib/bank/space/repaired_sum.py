@@ -1,26 +1,10 @@
-"""Exercise ``space.repaired_sum``."""
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, Wrong, torch
 from course_lib.bank.space.grid_positions import line_code
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
 from course_lib.positions import sinusoidal_encoding
-
-
-def reference(height: int, width: int, d_model: int, base: float = 10_000.0) -> Tensor:
-    """Codes of rows and of columns from different stretches of one line, added."""
-    line = sinusoidal_encoding(torch.arange(height + width), d_model, base=base)
-    return (line[:height, None] + line[height:]).flatten(0, 1)
-
 
 exercise = Exercise(
     id="space.repaired_sum",
-    function="repaired_sum",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=2,
@@ -61,24 +45,21 @@ def _apart(t: Trial, height: int, width: int, d_model: int, base: float = 10_000
 
 
 @exercise.prop(
-    "no two places of a grid are nearer than a quarter of a step from row to row",
-    points=1.5,
-    hint="List the pairs of places with one code. What would have to be different, so that no"
-    " column's code is any row's code?",
+    1.5,
+    "List the pairs of places with one code. What would have to be different, so that no column's"
+    " code is any row's code?",
 )
 def distinct(t: Trial) -> None:
+    """no two places of a grid are nearer than a quarter of a step from row to row"""
     height, width = _grid(t)
     _apart(t, height, width, 32)
     _apart(t, width, height, 32)
     _apart(t, height, height, 64)
 
 
-@exercise.prop(
-    "the code is a sum: the step from column to column is the same in all rows and at all calls",
-    points=1,
-    hint="The repair is not a product, and no place gets a code that only it has.",
-)
+@exercise.prop(1, "The repair is not a product, and no place gets a code that only it has.")
 def a_sum(t: Trial) -> None:
+    """the code is a sum: the step from column to column is the same in all rows and at all calls"""
     height, width = _grid(t)
     for rows, columns in ((height, width), (width, height)):
         grid = _table(t, rows, columns, 16)
@@ -89,11 +70,10 @@ def a_sum(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the place (r, c) is number r * width + c, and its row is said as before",
-    points=1.5,
-    hint="Try a grid of 2 x 3. Which rows of the table belong to the first row of the grid?",
+    1.5, "Try a grid of 2 x 3. Which rows of the table belong to the first row of the grid?"
 )
 def rows_as_before(t: Trial) -> None:
+    """the place (r, c) is number r * width + c, and its row is said as before"""
     height, width = _grid(t)
     for rows, columns in ((height, width), (width, height)):
         grid = _table(t, rows, columns, 16)
@@ -102,12 +82,9 @@ def rows_as_before(t: Trial) -> None:
         t.close(grid - grid[:1], want, "the code minus that of row 0")
 
 
-@exercise.prop(
-    "another base changes the rows' frequencies",
-    points=0.5,
-    hint="Does `base` still reach `line_code`?",
-)
+@exercise.prop(0.5, "Does `base` still reach `line_code`?")
 def another_base(t: Trial) -> None:
+    """another base changes the rows' frequencies"""
     base = float(t.integer(5, 90))
     grid = _table(t, 4, 3, 8, base)
     line = sinusoidal_encoding(torch.arange(4), 8, base=base)
@@ -124,12 +101,9 @@ def another_base(t: Trial) -> None:
         _apart(t, 4, 5, 32, base)
 
 
-@exercise.prop(
-    "a single row or column and a single place work",
-    points=0.5,
-    hint="Where does your table of columns end?",
-)
+@exercise.prop(0.5, "Where does your table of columns end?")
 def thin(t: Trial) -> None:
+    """a single row or column and a single place work"""
     given = colleagues_sum(2, 3, 8)
     t.expect(difference(t.call(2, 3, 8), given) is not None, "it is still the colleague's sum")
     n = t.integer(3, 6)
@@ -145,117 +119,3 @@ def colleagues_sum(height, width, d_model, base=10_000.0):
     line = line_code(torch.arange(max(height, width)), d_model, base)
     codes = line[:width, None] + line[:height]
     return codes.flatten(0, 1)
-
-
-# The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Two things are wrong. Begin with the grid of 2 x 3 above: which place is which?")(
-    colleagues_sum
-)
-
-
-@exercise.mistake("Rows and columns are in order now. Are (2, 5) and (5, 2)?")
-def still_one_table(height, width, d_model, base=10_000.0):
-    """A sum says both of its numbers."""
-    line = line_code(torch.arange(max(height, width)), d_model, base)
-    return (line[:height, None] + line[:width]).flatten(0, 1)
-
-
-@exercise.mistake("Which column now has the code of row 2? Look for a pair of places again.")
-def columns_count_double(height, width, d_model, base=10_000.0):
-    """It is enough if the column's number is another one than the row's."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(2 * torch.arange(width), d_model, base)
-    return (rows[:, None] + columns).flatten(0, 1)
-
-
-@exercise.mistake("Which base may somebody else hand over for the rows?")
-def base_of_the_columns(height, width, d_model, base=10_000.0):
-    """The rows' base is 10,000, so that columns with base 100 have other codes."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, 100.0)
-    return (rows[:, None] + columns).flatten(0, 1)
-
-
-@exercise.mistake(
-    "How far are (0, 1) and (1, 0) apart? The fastest wave does not depend on the base at all."
-)
-def another_base_for_columns(height, width, d_model, base=10_000.0):
-    """Ten times the base makes another code of each number."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, 10 * base)
-    return (rows[:, None] + columns).flatten(0, 1)
-
-
-@exercise.mistake("Turns by base 10,000 and by 500,000: how far are (0, 1) and (1, 0) apart?")
-def base_of_long_texts(height, width, d_model, base=10_000.0):
-    """Columns may have the base that language models with long texts turn by."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, 500_000.0)
-    return (rows[:, None] + columns).flatten(0, 1)
-
-
-@exercise.mistake("What is the difference at (1, 1), (2, 2), (3, 3)?")
-def difference_instead(height, width, d_model, base=10_000.0):
-    """A difference has an order, so it can be told from its reverse."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, base)
-    return (rows[:, None] - columns).flatten(0, 1)
-
-
-@exercise.mistake("Is a * b another number than b * a?")
-def product_instead(height, width, d_model, base=10_000.0):
-    """A product mixes row and column so that both can be read off."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, base)
-    return (rows[:, None] * columns).flatten(0, 1)
-
-
-@exercise.mistake("Where do your columns begin? In a high grid, is there a row of that number?")
-def offset_by_the_width(height, width, d_model, base=10_000.0):
-    """Columns that begin behind the last column are out of the rows' way."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width) + width, d_model, base)
-    return (rows[:, None] + columns).flatten(0, 1)
-
-
-@exercise.mistake("The places differ now. Is place number 1 still to the right of number 0?")
-def repaired_but_turned(height, width, d_model, base=10_000.0):
-    """The order in which places are written down does not matter."""
-    line = line_code(torch.arange(height + width), d_model, base)
-    return (line[height:, None] + line[:height]).flatten(0, 1)
-
-
-@exercise.mistake("Is the step from column 0 to column 1 the same in row 0 and in row 1?")
-def number_in_a_line(height, width, d_model, base=10_000.0):
-    """A code for the place's number is unique, so it serves a grid as well."""
-    return line_code(torch.arange(height * width), d_model, base)
-
-
-@exercise.alternative
-def other_waves(height, width, d_model, base=10_000.0):
-    """The columns' code is the rows' code with its channels in reverse order; warns."""
-    import warnings
-
-    warnings.warn("reversed", stacklevel=1)
-    table = line_code(torch.arange(max(height, width)), d_model, base=base)
-    codes = table[:height].unsqueeze(1) + table[:width].flip(-1).unsqueeze(0)
-    return codes.reshape(height * width, d_model)
-
-
-@exercise.alternative
-def weighed(height, width, d_model, base=10_000.0):
-    """The same table for both, but the columns count double."""
-    n = torch.arange(height * width)
-    down = line_code(n // width, d_model, base)
-    return down + 2 * line_code(n % width, d_model, base)
-
-
-@exercise.alternative
-def before_zero(height, width, d_model, base=10_000.0):
-    """Columns have negative numbers, from -1 down, written place by place."""
-    codes = []
-    for r in range(height):
-        for c in range(width):
-            pair = line_code(torch.tensor([r, -1 - c]), d_model, base)
-            codes.append(pair.sum(0))
-    return torch.stack(codes)

@@ -1,26 +1,8 @@
-"""Exercise ``space.resample_table``."""
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 from course_lib.checks.compare import name
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions.stretching import stretch_grid
-
-
-def reference(
-    table: Tensor, old: tuple[int, int], new: tuple[int, int], n_prefix: int = 0
-) -> Tensor:
-    """The library's explicit way."""
-    return stretch_grid(table, (old[0], old[1]), (new[0], new[1]), n_prefix=n_prefix)
-
 
 exercise = Exercise(
     id="space.resample_table",
-    function="resample_table",
-    reference=reference,
     points=6,
     minutes=30,
     difficulty=4,
@@ -38,12 +20,12 @@ def _shapes(t: Trial) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 @exercise.prop(
-    "to a finer grid, along one side",
-    points=1,
-    hint="The place i of 6 lies where among the places of 4? What do the shares of a new place add"
-    " up to? If only the last digits differ: in which precision do you compute?",
+    1,
+    "The place i of 6 lies where among the places of 4? What do the shares of a new place add up"
+    " to? If only the last digits differ: in which precision do you compute?",
 )
 def finer(t: Trial) -> None:
+    """to a finer grid, along one side"""
     n = t.integer(3, 5)
     m = n + t.integer(1, 3)
     t.same(t.randn(n, 3), (1, n), (1, m), note=f"a row of {n} to {m}")
@@ -51,35 +33,29 @@ def finer(t: Trial) -> None:
     t.same(t.randn(n, 3).double(), (1, n), (1, 2 * n), note="twice as fine, float64")
 
 
-@exercise.prop(
-    "along both sides at once",
-    points=0.5,
-    hint="First the rows, then the columns. Which axis is which after the first step?",
-)
+@exercise.prop(0.5, "First the rows, then the columns. Which axis is which after the first step?")
 def both(t: Trial) -> None:
+    """along both sides at once"""
     old, new = _shapes(t)
     t.same(t.randn(old[0] * old[1], 3), old, new, note=f"{old} to {new}")
     t.same(t.randn(16, 2), (4, 4), (8, 8), note="twice as fine")
 
 
-@exercise.prop(
-    "to a coarser grid, by the same rule",
-    points=0.5,
-    hint="The formula does not ask which grid is the larger one.",
-)
+@exercise.prop(0.5, "The formula does not ask which grid is the larger one.")
 def coarser(t: Trial) -> None:
+    """to a coarser grid, by the same rule"""
     n = t.integer(6, 8)
     t.same(t.randn(n, 3), (1, n), (1, n - 3), note=f"a row of {n} to {n - 3}")
     t.same(t.randn(n, 3), (n, 1), (n - 2, 1), note=f"a column of {n} to {n - 2}")
 
 
 @exercise.prop(
-    "wide stays wide and high stays high",
-    points=1,
-    hint="`table.T.reshape(D, rows, columns)`, or `table.reshape(rows, columns, D)`: which of the"
-    " two do you have, and which do you need?",
+    1,
+    "`table.T.reshape(D, rows, columns)`, or `table.reshape(rows, columns, D)`: which of the two"
+    " do you have, and which do you need?",
 )
 def not_turned(t: Trial) -> None:
+    """wide stays wide and high stays high"""
     # What does not change along the side that is stretched is the same afterwards.
     n, m = t.integer(4, 5), t.integer(6, 8)
     number = t.randn(3)
@@ -92,12 +68,12 @@ def not_turned(t: Trial) -> None:
 
 
 @exercise.prop(
-    "at the border a place takes the nearest row of the table",
-    points=0.5,
-    hint="The first of the new places lies before the first of the old ones. What is there to"
+    0.5,
+    "The first of the new places lies before the first of the old ones. What is there to"
     " interpolate?",
 )
 def border(t: Trial) -> None:
+    """at the border a place takes the nearest row of the table"""
     t.same(t.randn(1, 2), (1, 1), (2, 3), note="from a single place")
     for n, m in ((2, 7), (t.integer(3, 4), 10)):
         table = t.randn(n, 2)
@@ -105,12 +81,9 @@ def border(t: Trial) -> None:
         t.close(got[[0, -1]], table[[0, -1]], "the outermost", note=f"{n} places to {m}")
 
 
-@exercise.prop(
-    "rows before the grid are kept as they are",
-    points=1,
-    hint="A class token has no place in the picture.",
-)
+@exercise.prop(1, "A class token has no place in the picture.")
 def prefix(t: Trial) -> None:
+    """rows before the grid are kept as they are"""
     old, new = _shapes(t)
     for n in (1, t.integer(2, 3)):
         table = t.randn(n + old[0] * old[1], 2)
@@ -121,12 +94,12 @@ def prefix(t: Trial) -> None:
 
 
 @exercise.prop(
-    "the same grid gives the same table, and sums of tables give sums",
-    points=1,
-    hint="Interpolating is linear: weights times rows, and the weights don't depend on the rows. If"
+    1,
+    "Interpolating is linear: weights times rows, and the weights don't depend on the rows. If"
     " only the last digits differ: in which precision do you compute?",
 )
 def linear(t: Trial) -> None:
+    """the same grid gives the same table, and sums of tables give sums"""
     old, new = _shapes(t)
     n = old[0] * old[1]
     a, b = t.randn(n, 2).double(), t.randn(n, 2).double()
@@ -138,12 +111,12 @@ def linear(t: Trial) -> None:
 
 
 @exercise.prop(
-    "half precision keeps its dtype, and its weights come from double precision",
-    points=0.5,
-    hint="Places and weights have a dtype, too. Print it, line by line, for a table in bfloat16 and"
+    0.5,
+    "Places and weights have a dtype, too. Print it, line by line, for a table in bfloat16 and"
     " places up to 60.",
 )
 def dtypes(t: Trial) -> None:
+    """half precision keeps its dtype, and its weights come from double precision"""
     # Neighbours differ, and from place 32 on bfloat16 has no quarters.
     n = 2 * t.integer(28, 32)
     table = (torch.arange(n) % 2)[:, None] + 0.1 * torch.rand(n, 1, generator=t.generator)
@@ -155,157 +128,3 @@ def dtypes(t: Trial) -> None:
         want = t.call(low.double(), (1, n), (1, n + 17)).to(dtype)
         note = f"{name(low)}, {n} places to {n + 17}, compared to float64"
         t.close(t.call(low, (1, n), (1, n + 17)), want, "the table", note=note, exact=True)
-
-
-@exercise.mistake("Where lies the first of two new places, if one old place becomes two?")
-def corners_aligned(table, old, new, n_prefix=0):
-    """The first and the last place of both grids lie on each other."""
-
-    def weights(n, m):
-        at = torch.arange(m).double() * ((n - 1) / max(m - 1, 1))
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
-
-
-@exercise.mistake("Draw 4 old and 8 new cells over the same picture. Where are their middles?")
-def corners_of_cells(table, old, new, n_prefix=0):
-    """Place i of the new grid lies at i times the ratio of the sizes."""
-
-    def weights(n, m):
-        at = (torch.arange(m).double() * (n / m)).clamp(0, n - 1)
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
-
-
-@exercise.mistake(
-    "Take the column's number as the code. Do your rows still count from left to right?"
-)
-def turned(table, old, new, n_prefix=0):
-    """A table of rows * columns entries can be read as columns x rows."""
-
-    def weights(n, m):
-        at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    grid = table[n_prefix:].reshape(old[1], old[0], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[1], new[1]), weights(old[0], new[0]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
-
-
-@exercise.mistake(
-    "Are the last place of a row and the first of the next neighbours in the picture?"
-)
-def as_a_line(table, old, new, n_prefix=0):
-    """A table is a line of rows, so it is stretched as a line."""
-    n, m = old[0] * old[1], new[0] * new[1]
-    at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
-    weights = (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-    return torch.cat([table[:n_prefix], weights @ table[n_prefix:]])
-
-
-@exercise.mistake("Is there anything between two rows of your new table?")
-def nearest(table, old, new, n_prefix=0):
-    """A new place takes the row of the old place in whose cell it lies."""
-    r = torch.div(torch.arange(new[0]) * old[0], new[0], rounding_mode="floor")
-    c = torch.div(torch.arange(new[1]) * old[1], new[1], rounding_mode="floor")
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    return torch.cat([table[:n_prefix], grid[r][:, c].flatten(0, 1)])
-
-
-@exercise.mistake("Print the weights of your first new place. What do they add up to?")
-def zeros_outside(table, old, new, n_prefix=0):
-    """Outside of the table there are zeros."""
-
-    def weights(n, m):
-        at = (torch.arange(m).double() + 0.5) * (n / m) - 0.5
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
-
-
-@exercise.mistake("Where does the class token's row come to lie in your table?")
-def prefix_at_the_end(table, old, new, n_prefix=0):
-    """Rows that are no places stand behind the grid."""
-
-    def weights(n, m):
-        at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    n = old[0] * old[1]
-    grid = table[:n].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([out.flatten(0, 1), table[n:]])
-
-
-@exercise.mistake("Print the new places in bfloat16, and what lies between 60 and 61.")
-def weights_like_the_table(table, old, new, n_prefix=0):
-    """Weights are computed in the dtype of the table."""
-
-    def weights(n, m):
-        at = ((torch.arange(m).to(table.dtype) + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
-        return (1 - (at[:, None] - torch.arange(n).to(table.dtype)).abs()).clamp(min=0)
-
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
-
-
-@exercise.alternative
-def four_corners(table, old, new, n_prefix=0):
-    """Mixes the four neighbours of each new place, one place after the other; prints to stderr."""
-    import sys
-
-    print("resampling", file=sys.stderr)
-
-    def neighbours(i, n, m):
-        at = min(max((i + 0.5) * n / m - 0.5, 0.0), n - 1.0)
-        low = int(at)
-        high = min(low + 1, n - 1)
-        return (low, 1 - (at - low)), (high, at - low)
-
-    rows = list(table[:n_prefix])
-    for i in range(new[0]):
-        for j in range(new[1]):
-            row = 0
-            for r, a in neighbours(i, old[0], new[0]):
-                for c, b in neighbours(j, old[1], new[1]):
-                    row = row + a * b * table[n_prefix + r * old[1] + c]
-            rows.append(row)
-    return torch.stack(rows)
-
-
-@exercise.alternative
-def gathered(table, old, new, n_prefix=0):
-    """One direction after the other, by two gathered neighbours and a share."""
-
-    def along(grid, m):
-        n = len(grid)
-        at = ((torch.arange(m, dtype=torch.float64) + 0.5) * n / m - 0.5).clamp(0, n - 1)
-        low = at.floor().long()
-        share = (at - low).to(grid.dtype)[:, None, None]
-        return torch.lerp(grid[low], grid[(low + 1).clamp(max=n - 1)], share)
-
-    grid = table[n_prefix:].unflatten(0, tuple(old))
-    grid = along(along(grid, new[0]).transpose(0, 1), new[1]).transpose(0, 1)
-    return torch.vstack((table[:n_prefix], grid.reshape(new[0] * new[1], -1)))
-
-
-@exercise.alternative
-def one_big_matrix(table, old, new, n_prefix=0):
-    """The Kronecker product of both directions' weights."""
-
-    def weights(n, m):
-        middle = (torch.arange(m).double() + 0.5) / m
-        distance = (middle[:, None] * n - 0.5).clamp(0, n - 1) - torch.arange(n)
-        return F.relu(1 - distance.abs()).to(table.dtype)
-
-    every = torch.kron(weights(old[0], new[0]), weights(old[1], new[1]))
-    return torch.cat((table[:n_prefix], every @ table[n_prefix:]))

@@ -1,22 +1,8 @@
-"""Exercise ``space.rescan``."""
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.positions.scans import inverse_order, scan_order
-
-
-def reference(x: Tensor, order: Tensor, new_order: Tensor) -> Tensor:
-    """Back to raster order, and from there along the new scan."""
-    return x[..., inverse_order(order)[new_order], :]
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
+from course_lib.positions.scans import scan_order
 
 exercise = Exercise(
     id="space.rescan",
-    function="rescan",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=3,
@@ -34,35 +20,31 @@ def _orders(t: Trial, n: int) -> tuple[Tensor, Tensor]:
             return a, b
 
 
-@exercise.prop(
-    "from a scan back to raster order",
-    points=1,
-    hint="order[i] is the place of token i. Where, then, does token i go?",
-)
+@exercise.prop(1, "order[i] is the place of token i. Where, then, does token i go?")
 def to_raster(t: Trial) -> None:
+    """from a scan back to raster order"""
     n = t.integer(6, 9)
     t.same(t.randn(n, 3), _orders(t, n)[0], torch.arange(n))
     t.same(t.randn(12, 2), scan_order("spiral", 3, 4), torch.arange(12), note="a spiral of 3 x 4")
 
 
 @exercise.prop(
-    "from raster order to a scan",
-    points=0.5,
-    hint="If the tokens lie in raster order, token new_order[j] is the one to come as number j.",
+    0.5, "If the tokens lie in raster order, token new_order[j] is the one to come as number j."
 )
 def from_raster(t: Trial) -> None:
+    """from raster order to a scan"""
     n = t.integer(6, 9)
     # As wide as the sequence is long: the last axis may be taken for that of the tokens.
     t.same(t.randn(n, n), torch.arange(n), _orders(t, n)[0])
 
 
 @exercise.prop(
-    "from any scan to any other",
-    points=1,
-    hint="Two steps: back to the raster, and from there along the new scan. Which of the two is"
-    " done first?",
+    1,
+    "Two steps: back to the raster, and from there along the new scan. Which of the two is done"
+    " first?",
 )
 def between(t: Trial) -> None:
+    """from any scan to any other"""
     n = t.integer(7, 9)
     t.same(t.randn(n, 2), *_orders(t, n))
     t.same(
@@ -73,12 +55,9 @@ def between(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "batches come along, and whole numbers stay whole",
-    points=0.5,
-    hint="Count axes from the end: tokens are the one before the last.",
-)
+@exercise.prop(0.5, "Count axes from the end: tokens are the one before the last.")
 def leading_axes(t: Trial) -> None:
+    """batches come along, and whole numbers stay whole"""
     a, b = _orders(t, 6)
     for x in (t.randn(3, 6, 4), t.randn(6, 6, 6), t.integers(0, 99, 2, 6, 1)):
         got = t.a_tensor(t.call(x, a, b), x.shape)
@@ -88,12 +67,9 @@ def leading_axes(t: Trial) -> None:
         t.expect(not got.equal(x), "the tokens did not move")
 
 
-@exercise.prop(
-    "there and back is where it began, and the arguments are as they were",
-    points=1,
-    hint="`x[...] = ` writes into the caller's tokens.",
-)
+@exercise.prop(1, "`x[...] = ` writes into the caller's tokens.")
 def there_and_back(t: Trial) -> None:
+    """there and back is where it began, and the arguments are as they were"""
     a, b = _orders(t, 8)
     x = t.randn(8, 2)
     there = t.a_tensor(t.call(x, a, b), x.shape)
@@ -102,12 +78,9 @@ def there_and_back(t: Trial) -> None:
     t.unchanged(x, a, b)
 
 
-@exercise.prop(
-    "40,000 tokens take no matrix of 40,000 x 40,000",
-    points=1,
-    hint="A permutation is a list. Do you compare every token with every other?",
-)
+@exercise.prop(1, "A permutation is a list. Do you compare every token with every other?")
 def large(t: Trial) -> None:
+    """40,000 tokens take no matrix of 40,000 x 40,000"""
     n = 40_000
     # Backwards is its own inverse: whichever way it is gone.
     order, new_order = torch.arange(n).flip(0), torch.arange(n)
@@ -123,82 +96,3 @@ def large(t: Trial) -> None:
         cpu=4,
         why="two lists of 40,000 numbers are enough",
     )
-
-
-@exercise.mistake("Scan in a spiral by `x[order]` and then go back by yours. Is it the picture?")
-def order_is_its_inverse(x, order, new_order):
-    """What has put tokens in an order also takes them out of it."""
-    return x[..., order, :][..., new_order, :]
-
-
-@exercise.mistake(
-    "Going to raster order is right. Where does the token at place 0 come to lie then?"
-)
-def inverse_twice(x, order, new_order):
-    """A scan is always undone, whichever way one goes."""
-    return x[..., order.argsort(), :][..., new_order.argsort(), :]
-
-
-@exercise.mistake("Which of the two orders do the tokens lie in now?")
-def ways_exchanged(x, order, new_order):
-    """From the first order to the second is from the second to the first."""
-    return x[..., new_order.argsort(), :][..., order, :]
-
-
-@exercise.mistake("Your two index lists are right. Which of them is looked up in which?")
-def composed_backwards(x, order, new_order):
-    """It is all the same in which order two permutations are applied."""
-    return x[..., new_order[order.argsort()], :]
-
-
-@exercise.mistake("Try tokens of shape (2, 6, 4): which axis did you permute?")
-def first_axis(x, order, new_order):
-    """The first axis is the tokens'."""
-    moved = order.argsort()[new_order]
-    return x[moved] if x.shape[0] == len(order) else x[..., moved, :]
-
-
-@exercise.mistake("How many numbers are in a matrix of 40,000 x 40,000?")
-def with_a_matrix(x, order, new_order):
-    """A permutation of tokens is a product with a permutation matrix."""
-    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-    n = len(order)
-    out_of = torch.zeros(n, n, dtype=kind)
-    out_of[order, torch.arange(n)] = 1
-    into = torch.zeros(n, n, dtype=kind)
-    into[torch.arange(n), new_order] = 1
-    return (into @ (out_of @ x.to(kind))).to(x.dtype)
-
-
-@exercise.mistake("Print the tokens before and after the call.")
-def in_place(x, order, new_order):
-    """The tokens may be moved where they lie."""
-    x[...] = x[..., order.argsort()[new_order], :].clone()
-    return x
-
-
-@exercise.alternative
-def scattered(x, order, new_order):
-    """Writes tokens to their places, and reads them from there; warns."""
-    import warnings
-
-    warnings.warn("scattering", stacklevel=1)
-    raster = torch.empty_like(x)
-    raster[..., order, :] = x
-    return raster.index_select(-2, new_order)
-
-
-@exercise.alternative
-def with_a_dictionary(x, order, new_order):
-    """Notes in a dictionary which token shows which place, and fetches one after the other."""
-    token_at = {place: token for token, place in enumerate(order.tolist())}
-    return torch.stack([x[..., token_at[place], :] for place in new_order.tolist()], dim=-2)
-
-
-@exercise.alternative
-def by_sorting(x, order, new_order):
-    """Gives each token its rank in the new order, and sorts by it."""
-    rank = torch.empty_like(new_order)
-    rank[new_order] = torch.arange(len(new_order))
-    _, found = torch.sort(rank[order])
-    return torch.index_select(x, x.ndim - 2, found)

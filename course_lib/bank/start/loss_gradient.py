@@ -1,22 +1,8 @@
-"""Exercise ``start.loss_gradient``."""
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Trial
 from course_lib.bank.start import see
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The derivative of the mean squared error by the weights."""
-    return 2 * x.T @ (x @ w - y) / len(x)
-
 
 exercise = Exercise(
     id="start.loss_gradient",
-    function="loss_gradient",
-    reference=reference,
     points=2,
     minutes=10,
     difficulty=2,
@@ -27,85 +13,27 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(
-    "the gradient of the mean squared error",
-    points=1,
-    hint=see("autograd", "Move a weight a little, up and down: how does the loss change?"),
-)
+@exercise.prop(1, see("autograd", "Move a weight a little, up and down: how does the loss change?"))
 def values(t: Trial) -> None:
+    """the gradient of the mean squared error"""
     S = t.integer(2, 4)
     t.same(t.randn(S), t.randn(S + 3, S), t.randn(S + 3))
     t.same(t.randn(5), t.randn(3, 5), t.randn(3), note="more weights than examples")
 
 
-@exercise.prop(
-    "a single example, and a single weight",
-    points=0.5,
-    hint=see("shapes", "Which axis is summed when there is only one example?"),
-)
+@exercise.prop(0.5, see("shapes", "Which axis is summed when there is only one example?"))
 def single(t: Trial) -> None:
+    """a single example, and a single weight"""
     t.same(t.randn(3), t.randn(1, 3), t.randn(1))
     B = t.integer(3, 6)
     t.same(t.randn(1), t.randn(B, 1), t.randn(B))
 
 
 @exercise.prop(
-    "at the best weights the gradient is 0, and away from them it is not",
-    points=0.5,
-    hint=see("autograd", "If every prediction is right, what is the loss, and can it fall?"),
+    0.5, see("autograd", "If every prediction is right, what is the loss, and can it fall?")
 )
 def at_the_best(t: Trial) -> None:
+    """at the best weights the gradient is 0, and away from them it is not"""
     w, x = t.randn(3), t.randn(8, 3)
     t.same(w, x, x @ w + 0.1 * t.randn(8))
     t.same(w, x, x @ w)
-
-
-@exercise.mistake(see("autograd", "Measure the slope: which factor is missing?"))
-def half(w, x, y):
-    """The 2 of a square is a matter of the step size."""
-    return x.T @ (x @ w - y) / len(x)
-
-
-@exercise.mistake(see("autograd", "Twice the examples: has a *mean* twice the gradient?"))
-def summed(w, x, y):
-    """Gradients of all examples are added."""
-    return 2 * x.T @ (x @ w - y)
-
-
-@exercise.mistake(see("autograd", "Raise a weight along your gradient. Does the loss rise?"))
-def downhill(w, x, y):
-    """The gradient points to where the loss falls."""
-    return 2 * x.T @ (y - x @ w) / len(x)
-
-
-@exercise.mistake(see("shapes", "Over how many numbers is the mean taken? They are not weights."))
-def mean_over_weights(w, x, y):
-    """The mean is over the weights."""
-    return 2 * x.T @ (x @ w - y) / len(w)
-
-
-@exercise.mistake(see("broadcasting", "(B, 1) minus (B,): how many differences is that?"))
-def all_pairs(w, x, y):
-    """A column of outputs and a row of targets can be subtracted as they are."""
-    errors = (x @ w)[:, None] - y
-    return 2 * x.T @ errors.mean(1) / len(x)
-
-
-@exercise.alternative
-def example_by_example(w, x, y):
-    """Adds up each example's own gradient, and warns."""
-    import warnings
-
-    warnings.warn("a loop", stacklevel=1)
-    total = torch.zeros_like(w)
-    for row, wanted in zip(x, y, strict=True):
-        total = total + 2 * (torch.dot(row, w) - wanted) * row
-    return total / y.numel()
-
-
-@exercise.alternative
-def from_moments(w, x, y):
-    """Never forms an error: two averages say it all."""
-    covariance = torch.einsum("bi,bj->ij", x, x) / y.shape[0]
-    direction = torch.einsum("bi,b->i", x, y) / y.shape[0]
-    return 2 * (covariance @ w - direction)

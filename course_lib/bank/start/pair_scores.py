@@ -1,22 +1,8 @@
-"""Exercise ``start.pair_scores``."""
-
-import torch
-from torch import Tensor
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 from course_lib.bank.start import see
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(q: Tensor, k: Tensor, bias: Tensor) -> Tensor:
-    """A score for each query and key of a sentence, and a bias for each key."""
-    return q @ k.transpose(-2, -1) + bias.unsqueeze(-2)
-
 
 exercise = Exercise(
     id="start.pair_scores",
-    function="pair_scores",
-    reference=reference,
     points=2,
     minutes=10,
     difficulty=1,
@@ -28,77 +14,26 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "products of every query with every key of its own sentence",
-    points=0.5,
-    hint=see("shapes", "Which axis is summed, and which of k's axes has to stand last but one?"),
+    0.5, see("shapes", "Which axis is summed, and which of k's axes has to stand last but one?")
 )
 def products(t: Trial) -> None:
+    """products of every query with every key of its own sentence"""
     D = t.integer(2, 5)
-    t.same(t.randn(2, 4, D), t.randn(2, 7, D), torch.zeros(2, 7))
+    for _ in range(2):
+        t.same(t.randn(2, 4, D), t.randn(2, 7, D), torch.zeros(2, 7))
 
 
 @exercise.prop(
-    "the bias is added to its key, for all queries of its sentence",
-    points=1,
-    hint=see("broadcasting", "Shapes line up at the right. Under which axis does B come to stand?"),
+    1, see("broadcasting", "Shapes line up at the right. Under which axis does B come to stand?")
 )
 def bias(t: Trial) -> None:
+    """the bias is added to its key, for all queries of its sentence"""
     T = t.integer(3, 5)
     t.same(t.randn(T, T, 2), t.randn(T, T, 2), t.randn(T, T), note="B = T = S")
     t.same(t.randn(2, T, 3), t.randn(2, T + 2, 3), t.randn(2, T + 2))
 
 
-@exercise.prop(
-    "the arguments are left as they were",
-    points=0.5,
-    hint=see("shapes", "Look for operations that end in an underscore, and for `+=`."),
-)
+@exercise.prop(0.5, see("shapes", "Look for operations that end in an underscore, and for `+=`."))
 def no_side_effect(t: Trial) -> None:
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 4), t.randn(2, 5, 4), t.randn(2, 5))
-
-
-@exercise.mistake(
-    see("shapes", "Print `k` and what you multiply by. Do columns hold what rows held?")
-)
-def reshaped(q, k, bias):
-    """A reshape to the right shape is a transpose."""
-    return q @ k.reshape(k.shape[0], k.shape[2], k.shape[1]) + bias[:, None]
-
-
-@exercise.mistake(
-    see("broadcasting", "With as many sentences as queries nothing complains. What is added where?")
-)
-def bias_of_another_sentence(q, k, bias):
-    """A bias (B, S) lines up with (B, T, S) by itself."""
-    return q @ k.transpose(-2, -1) + bias
-
-
-@exercise.mistake(
-    see("broadcasting", "The bias belongs to keys. Along which axis of (B, T, S) do they lie?")
-)
-def bias_of_the_query(q, k, bias):
-    """The new axis comes last, as it does with keepdim."""
-    return q @ k.transpose(-2, -1) + bias[:, :, None]
-
-
-@exercise.mistake(see("shapes", "Row t of your result: does it belong to query t, or to key t?"))
-def keys_ask(q, k, bias):
-    """A product of all pairs is the same from either side."""
-    return k @ q.transpose(-2, -1) + bias[:, :, None]
-
-
-@exercise.alternative
-def einsum(q, k, bias):
-    """Einstein sums, and a warning."""
-    import warnings
-
-    warnings.warn("no transpose needed", stacklevel=1)
-    return torch.einsum("btd,bsd->bts", q, k) + bias[:, None, :]
-
-
-@exercise.alternative
-def one_wider(q, k, bias):
-    """The bias as one more channel of the keys, which every query multiplies by 1."""
-    ones = torch.ones_like(q[..., :1])
-    wide = torch.cat([k, bias.unsqueeze(-1)], dim=-1)
-    return torch.bmm(torch.cat([q, ones], dim=-1), wide.permute(0, 2, 1))

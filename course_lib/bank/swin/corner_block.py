@@ -1,34 +1,7 @@
-"""Exercise ``swin.corner_block``."""
-
-from collections.abc import Sequence
-
-import torch
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.swin import grid_connections, window_layout
-
-
-def reference(side: int, window: int, shift: int, depths: Sequence[int]) -> int:
-    """Follow, along one axis, all that depends on the first token."""
-    heard = torch.arange(side) == 0
-    number = 0
-    for depth in depths:
-        for block in range(depth):
-            number += 1
-            # On a map that is one window nothing moves, however it was asked for.
-            layout = window_layout(1, len(heard), window, shift if block % 2 else 0)
-            heard = (grid_connections(layout) & heard).any(dim=-1)
-            if heard[-1]:
-                return number
-        heard = heard.view(-1, 2).any(dim=-1) if len(heard) % 2 == 0 else heard
-    return 0
-
+from course_lib.bank.prelude import Exercise, Trial
 
 exercise = Exercise(
     id="swin.corner_block",
-    function="corner_block",
-    reference=reference,
     points=6,
     minutes=30,
     difficulty=4,
@@ -44,35 +17,34 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    "one stage, windows that move by half",
-    points=1.5,
-    hint="Where is the news after the first block, the second, the third? Find the two blocks'"
-    " common gain.",
+    1.5,
+    "Where is the news after the first block, the second, the third? Find the two blocks' common"
+    " gain.",
 )
 def one_stage(t: Trial) -> None:
+    """one stage, windows that move by half"""
     m = 2 * t.integer(2, 4)
     for n in (2, t.integer(3, 6)):
         t.same(n * m, m, m // 2, [2 * n + 2], note=f"{n} windows in a row")
 
 
 @exercise.prop(
-    "any other shift, and none",
-    points=1,
-    hint="In which window is the token that the news has reached, before the shift and after?",
+    1, "In which window is the token that the news has reached, before the shift and after?"
 )
 def any_shift(t: Trial) -> None:
+    """any other shift, and none"""
     m, n = t.integer(4, 7), t.integer(2, 5)
     for shift in (1, m - 1, m // 2):
         t.same(n * m, m, shift, [2 * n + 4], note=f"moved by {shift}")
+    t.same(n * m - 1, m, 1, [2 * n + 4], note="the last window is cut off, moved by 1")
     t.same(n * m, m, 0, [4 * n], note="not moved")
 
 
 @exercise.prop(
-    "several stages: merging makes the way shorter",
-    points=1.5,
-    hint="After a merge, token 9 of 56 has become which token of 28? How large is a window now?",
+    1.5, "After a merge, token 9 of 56 has become which token of 28? How large is a window now?"
 )
 def stages(t: Trial) -> None:
+    """several stages: merging makes the way shorter"""
     t.same(40, 5, 2, [2, 2, 20], note="windows with an odd side")
     t.same(56, 7, 3, [2, 2, 6, 2], note="as Swin-T")
     m = t.integer(4, 6)
@@ -82,12 +54,9 @@ def stages(t: Trial) -> None:
     t.same(16 * m, m, m - 1, [1, 3, 2, 8])
 
 
-@exercise.prop(
-    "every stage begins with windows that stand still",
-    points=0.5,
-    hint="With an odd number of blocks in a stage, does the next one begin moved?",
-)
+@exercise.prop(0.5, "With an odd number of blocks in a stage, does the next one begin moved?")
 def begins_still(t: Trial) -> None:
+    """every stage begins with windows that stand still"""
     m = t.integer(2, 4)
     t.same(8 * m, 2 * m, m, [1, 1, 1, 1], note="one block a stage")
     t.same(8 * m, m, 1, [3, 3, 5], note="odd stages")
@@ -95,11 +64,10 @@ def begins_still(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a map that is one window, or less",
-    points=1,
-    hint="Where the window holds the whole map, how many blocks does it take, and does it move?",
+    1, "Where the window holds the whole map, how many blocks does it take, and does it move?"
 )
 def one_window(t: Trial) -> None:
+    """a map that is one window, or less"""
     m = t.integer(3, 8)
     t.same(m, m, m // 2, [2], note="exactly a window")
     t.same(m - 1, m, m // 2, [1], note="less than a window")
@@ -109,158 +77,9 @@ def one_window(t: Trial) -> None:
     t.same(4, 1, 0, [3, 1, 2], note="a window for each token, merged to one")
 
 
-@exercise.prop(
-    "0 if the model ends before",
-    points=0.5,
-    hint="What does your function return when its loops are over?",
-)
+@exercise.prop(0.5, "What does your function return when its loops are over?")
 def too_shallow(t: Trial) -> None:
+    """0 if the model ends before"""
     m, n = 2 * t.integer(2, 4), t.integer(3, 6)
     t.same(n * m, m, m // 2, [2 * n - 2], note="one block too few")
     t.same(n * m, m, m // 2, [2 * n - 1], note="just enough")
-
-
-@exercise.mistake("Two still windows side by side: who tells the other? And with a moved layer?")
-def a_window_a_block(side, window, shift, depths):
-    """Each block brings the news a window further."""
-    reach, number = 0, 0
-    for depth in depths:
-        for _ in range(depth):
-            number += 1
-            reach += window - 1
-            if reach >= side - 1:
-                return number
-        reach, side = reach // 2, side // 2
-    return 0
-
-
-@exercise.mistake("Token 7 is reached, windows of 8 stand still, then move by 1. Who hears next,"
-                  " and who after that?")  # fmt: skip
-def adds_the_shift(side, window, shift, depths):
-    """Once the first window is told, each moved block adds the shift."""
-    reach, number = 0, 0
-    for depth in depths:
-        for block in range(depth):
-            number += 1
-            reach = max(reach, window - 1)
-            if block % 2 and side > window:
-                reach += shift
-            if reach >= side - 1:
-                return number
-        reach, side = reach // 2, side // 2
-    return 0
-
-
-@exercise.mistake("Which pairs does the mask of a moved layer forbid?")
-def round_the_edge(side, window, shift, depths):
-    """In moved windows both ends of the picture meet."""
-    reach, number = 0, 0
-    for depth in depths:
-        for block in range(depth):
-            number += 1
-            if side <= window or (block % 2 and shift):
-                return number
-            reach = reach // window * window + window - 1
-            if reach >= side - 1:
-                return number
-        reach, side = reach // 2, side // 2
-    return 0
-
-
-@exercise.mistake(
-    "Who is first in every stage of a Swin: windows that stand, or windows that move?"
-)
-def alternates_throughout(side, window, shift, depths):
-    """Still and moved blocks take turns through the whole model."""
-    reach, number = 0, 0
-    for depth in depths:
-        for _ in range(depth):
-            number += 1
-            s = shift if number % 2 == 0 and side > window else 0
-            reach = min(side - 1, (reach - s) // window * window + window - 1 + s)
-            if reach >= side - 1:
-                return number
-        reach, side = reach // 2, side // 2
-    return 0
-
-
-@exercise.mistake("How many tokens are left in a row after a merge, and where is the one that was"
-                  " reached?")  # fmt: skip
-def never_merges(side, window, shift, depths):
-    """Stages are just more blocks."""
-    reach = 0
-    for number in range(1, sum(depths) + 1):
-        s = shift if number % 2 == 0 and side > window else 0
-        reach = min(side - 1, (reach - s) // window * window + window - 1 + s)
-        if reach >= side - 1:
-            return number
-    return 0
-
-
-@exercise.mistake("When the map is halved, does the window keep its tokens or its pixels?")
-def windows_shrink_too(side, window, shift, depths):
-    """A window covers the same part of the picture in every stage."""
-    reach, number = 0, 0
-    for depth in depths:
-        for block in range(depth):
-            number += 1
-            s = shift if block % 2 and side > window else 0
-            reach = min(side - 1, (reach - s) // window * window + window - 1 + s)
-            if reach >= side - 1:
-                return number
-        reach, side, window, shift = reach // 2, side // 2, max(window // 2, 1), shift // 2
-    return 0
-
-
-@exercise.mistake("Two windows that never move: does news get from one to the other?")
-def still_windows_leak(side, window, shift, depths):
-    """Enough blocks connect everything, moved or not."""
-    number, shift = 0, max(shift, 1)
-    reach = 0
-    for depth in depths:
-        for block in range(depth):
-            number += 1
-            s = shift if block % 2 and side > window else 0
-            reach = min(side - 1, (reach - s) // window * window + window - 1 + s)
-            if reach >= side - 1:
-                return number
-        reach, side = reach // 2, side // 2
-    return 0
-
-
-@exercise.alternative
-def all_that_heard(side, window, shift, depths):
-    """Keeps the set of tokens that have heard, and asks each for its window; warns."""
-    import warnings
-
-    warnings.warn("sets", stacklevel=1)
-    heard, number = {0}, 0
-    for depth in depths:
-        for block in range(depth):
-            number += 1
-            s = 0 if side <= window or block % 2 == 0 else shift
-            told = {(token - s) // window for token in heard}
-            heard = {token for token in range(side) if (token - s) // window in told}
-            if side - 1 in heard:
-                return number
-        heard, side = {token // 2 for token in heard}, side // 2
-    return 0
-
-
-@exercise.alternative
-def powers_of_masks(side, window, shift, depths):
-    """Multiplies boolean matrices, one a block, with the merge as a matrix, too."""
-    reached = torch.eye(side)[:, :1]
-    number = 0
-    for depth in depths:
-        place = torch.arange(len(reached))
-        for block in range(depth):
-            number += 1
-            moved = shift if block % 2 == 1 and len(place) > window else 0
-            home = torch.div(place - moved, window, rounding_mode="floor")
-            reached = ((home[:, None] == home).float() @ reached).clamp(max=1)
-            if reached[-1, 0] > 0:
-                return number
-        merge = (place // 2 == torch.arange(len(place) // 2)[:, None]).float()
-        reached = (merge @ reached).clamp(max=1)
-    return 0

@@ -1,24 +1,6 @@
-"""Exercise ``swin.window_attention``."""
-
-import math
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.checks.exercise import Exercise
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial
-from course_lib.swin import window_partition, window_reverse
-
-
-def reference(q: Tensor, k: Tensor, v: Tensor, window: tuple[int, int]) -> Tensor:
-    """Cut, attend, join."""
-    size = (window[0], window[1])
-    q_cut, k_cut, v_cut = (window_partition(x, size) for x in (q, k, v))
-    scores = q_cut @ k_cut.mT / math.sqrt(q.shape[-1])
-    return window_reverse(scores.softmax(dim=-1) @ v_cut, size, q.shape[1], q.shape[2])
 
 
 def attend_under_a_mask(q, k, v, window):
@@ -33,8 +15,6 @@ def attend_under_a_mask(q, k, v, window):
 
 exercise = Exercise(
     id="swin.window_attention",
-    function="window_attention",
-    reference=reference,
     points=6,
     minutes=25,
     difficulty=3,
@@ -70,24 +50,18 @@ def affordable(t: Trial) -> None:
     )
 
 
-@exercise.prop(
-    "square grids in square windows; other windows are never touched",
-    points=1,
-    hint="Cut a grid of the numbers 0 to 15 and print the first window: 0, 1, 4, 5?",
-)
+@exercise.prop(1, "Cut a grid of the numbers 0 to 15 and print the first window: 0, 1, 4, 5?")
 def square(t: Trial) -> None:
+    """square grids in square windows; other windows are never touched"""
     affordable(t)
     m = t.integer(2, 3)
     t.same(*grids(t, 1, 2 * m, 2 * m, 5, 5), (m, m), note=f"windows of {m} x {m}")
     t.same(*grids(t, 2, 3 * m, 3 * m, 5, 5), (m, m), note="nine of them in two pictures")
 
 
-@exercise.prop(
-    "grids that are wide or high, windows that are wide or high",
-    points=1,
-    hint="How many windows stand in a row of the grid, and how many in a column?",
-)
+@exercise.prop(1, "How many windows stand in a row of the grid, and how many in a column?")
 def any_shape(t: Trial) -> None:
+    """grids that are wide or high, windows that are wide or high"""
     affordable(t)
     m = t.integer(2, 3)
     t.same(*grids(t, 2, m, 4 * m, 5, 5), (m, m), note="a wide grid")
@@ -96,12 +70,9 @@ def any_shape(t: Trial) -> None:
     t.same(*grids(t, 1, 8, 3 * m, 4, 4), (4, m), note="high windows")
 
 
-@exercise.prop(
-    "a token hears its own window and nothing else",
-    points=0.5,
-    hint="Change one value and look at who notices: is it a rectangle of the grid?",
-)
+@exercise.prop(0.5, "Change one value and look at who notices: is it a rectangle of the grid?")
 def borders(t: Trial) -> None:
+    """a token hears its own window and nothing else"""
     affordable(t)
     q, k, v = grids(t, 1, 4, 9, 3, 2)
     other = v.clone()
@@ -115,24 +86,18 @@ def borders(t: Trial) -> None:
     t.expect(heard[2:4, 3:6].all(), "a value is not heard everywhere in its window of 2 x 3")
 
 
-@exercise.prop(
-    "values of another width, one window for all, one token in each",
-    points=1,
-    hint="Which width scales the scores, and which one has the result?",
-)
+@exercise.prop(1, "Which width scales the scores, and which one has the result?")
 def sizes(t: Trial) -> None:
+    """values of another width, one window for all, one token in each"""
     affordable(t)
     t.same(*grids(t, 1, 2, 3, t.integer(6, 9), 2), (2, 3), note="values narrower than keys")
     t.same(*grids(t, 2, 3, 5, 4, 3), (3, 5), note="one window")
     t.same(*grids(t, 1, 1, 3, 4, 4), (1, 1), note="a window for each token")
 
 
-@exercise.prop(
-    "large scores, half precision, gradients, and arguments that stay as they were",
-    points=1,
-    hint="`softmax` of torch is safe; are all your other steps differentiable copies?",
-)
+@exercise.prop(1, "`softmax` of torch is safe; are all your other steps differentiable copies?")
 def numbers(t: Trial) -> None:
+    """large scores, half precision, gradients, and arguments that stay as they were"""
     affordable(t)
     q, k, v = grids(t, 1, 4, 4, 5, 5)
     got = t.a_tensor(t.call(100 * q, 100 * k, v, (2, 2)), v.shape)
@@ -144,11 +109,10 @@ def numbers(t: Trial) -> None:
 
 
 @exercise.prop(
-    "a large grid takes no more memory than its windows need",
-    points=1.5,
-    hint="Which of your tensors has as many rows as the grid has tokens, and as many columns?",
+    1.5, "Which of your tensors has as many rows as the grid has tokens, and as many columns?"
 )
 def large(t: Trial) -> None:
+    """a large grid takes no more memory than its windows need"""
     affordable(t)
     shape = [1, 128, 96, 8]
     seeds = [t.integer(0, 999), t.integer(0, 999), t.integer(0, 999)]
@@ -167,141 +131,3 @@ def large(t: Trial) -> None:
         cpu=4,
         why="12,288 tokens have 151 million pairs, and 393,216 of them share a window",
     )
-
-
-@exercise.mistake("What does your largest tensor hold for two tokens from different windows?")
-def masks_all_pairs(q, k, v, window):
-    """What a mask forbids costs nothing."""
-    B, rows, columns, D = q.shape
-    number = torch.arange(rows)[:, None] // window[0] * columns + torch.arange(columns) // window[1]
-    together = number.flatten()[:, None] == number.flatten()
-    q, k, v = q.flatten(1, 2), k.flatten(1, 2), v.flatten(1, 2)
-    scores = (q @ k.mT / math.sqrt(D)).masked_fill(~together, -torch.inf)
-    return (scores.softmax(dim=-1) @ v).unflatten(1, (rows, columns))
-
-
-@exercise.mistake("Cut a grid of the numbers 0 to 23 and print the first window. Is it a strip?")
-def strips(q, k, v, window):
-    """Tokens that follow each other in memory are a window."""
-    B, rows, columns, D = q.shape
-    cut = [x.reshape(-1, window[0] * window[1], x.shape[-1]) for x in (q, k, v)]
-    out = (cut[0] @ cut[1].mT / math.sqrt(D)).softmax(dim=-1) @ cut[2]
-    return out.reshape(B, rows, columns, -1)
-
-
-@exercise.mistake("Send a grid of numbers through cutting and joining alone. Does it come back?")
-def not_put_back(q, k, v, window):
-    """Windows that are laid one after the other are the grid again."""
-    B, rows, columns, D = q.shape
-    m, n = window
-
-    def cut(x):
-        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
-        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
-
-    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-1) @ cut(v)
-    return out.reshape(B, rows, columns, -1)
-
-
-@exercise.mistake("In a grid of 2 x 8 with windows of 2 x 2: how many windows are in a row?")
-def counts_exchanged(q, k, v, window):
-    """As many windows are in a row of the grid as in a column."""
-    B, rows, columns, D = q.shape
-    m, n = window
-
-    def cut(x):
-        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
-        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
-
-    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-1) @ cut(v)
-    tiles = out.reshape(B, columns // n, rows // m, m, n, -1)
-    return tiles.permute(0, 2, 3, 1, 4, 5).reshape(B, rows, columns, -1)
-
-
-@exercise.mistake("Is the first number of `window` a height or a width? Try windows of 2 x 3.")
-def window_turned(q, k, v, window):
-    """A window of 2 x 3 is two wide and three high."""
-    n, m = window
-    if q.shape[1] % m or q.shape[2] % n:
-        m, n = window
-    out = torch.zeros_like(v)
-    for i in range(0, q.shape[1], m):
-        for j in range(0, q.shape[2], n):
-            tile = (slice(None), slice(i, i + m), slice(j, j + n))
-            a, b, c = (x[tile].flatten(1, 2) for x in (q, k, v))
-            weights = (a @ b.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
-            out[tile] = (weights @ c).unflatten(1, q[tile].shape[1:3])
-    return out
-
-
-@exercise.mistake("Which vectors are multiplied to a score, and how wide are they?")
-def scaled_by_values(q, k, v, window):
-    """Scores are divided by the root of the width that comes out."""
-    B, rows, columns, _ = q.shape
-    m, n = window
-
-    def cut(x):
-        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
-        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
-
-    out = (cut(q) @ cut(k).mT / math.sqrt(v.shape[-1])).softmax(dim=-1) @ cut(v)
-    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
-    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
-
-
-@exercise.mistake("Over which axis do the weights of one query add up to 1?")
-def softmax_over_queries(q, k, v, window):
-    """Weights add up to 1 over the queries of a window."""
-    B, rows, columns, D = q.shape
-    m, n = window
-
-    def cut(x):
-        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
-        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
-
-    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-2) @ cut(v)
-    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
-    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
-
-
-@exercise.alternative
-def window_by_window(q, k, v, window):
-    """Loops over the windows and writes each where it belongs; warns."""
-    import warnings
-
-    warnings.warn("a loop", stacklevel=1)
-    m, n = window
-    bands = []
-    for i in range(0, q.shape[1], m):
-        parts = []
-        for j in range(0, q.shape[2], n):
-            a, b, c = (x[:, i : i + m, j : j + n].flatten(1, 2) for x in (q, k, v))
-            weights = torch.softmax(a @ b.transpose(1, 2) * q.shape[3] ** -0.5, dim=2)
-            parts.append((weights @ c).reshape(len(q), m, n, -1))
-        bands.append(torch.cat(parts, dim=2))
-    return torch.cat(bands, dim=1)
-
-
-@exercise.alternative
-def six_axes(q, k, v, window):
-    """Keeps the axes of windows apart and lets einsum find its way."""
-    m, n = window
-    q, k, v = (x.unflatten(2, (-1, n)).unflatten(1, (-1, m)) for x in (q, k, v))
-    scores = torch.einsum("bimjnd,bikjld->bijmnkl", q, k) / q.shape[-1] ** 0.5
-    weights = scores.flatten(-2).softmax(dim=-1).view_as(scores)
-    out = torch.einsum("bijmnkl,bikjld->bimjnd", weights, v)
-    return out.flatten(3, 4).flatten(1, 2)
-
-
-@exercise.alternative
-def softmax_in_single(q, k, v, window):
-    """A softmax in single precision, cast back, as large models write it."""
-    m, n = window
-    B, rows, columns, _ = q.shape
-    q, k, v = (
-        x.reshape(B, rows // m, m, columns // n, n, -1).transpose(2, 3).flatten(3, 4)
-        for x in (q, k, v)
-    )
-    scores = q @ k.mT * q.shape[-1] ** -0.5
-    out = F.softmax(scores, dim=-1, dtype=torch.float32).to(v.dtype) @ v
-    return out.unflatten(3, (m, n)).transpose(2, 3).reshape(B, rows, columns, -1)

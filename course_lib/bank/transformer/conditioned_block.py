@@ -1,13 +1,4 @@
-"""Exercise ``transformer.conditioned_block``."""
-
-import math
-
-import torch
-from torch import Tensor
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-from course_lib.transformer.wiring import conditioned_block
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 
 
 def attend(asks: Tensor, searched: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -23,12 +14,10 @@ def attend(asks: Tensor, searched: Tensor, mask: Tensor | None = None) -> Tensor
 
 exercise = Exercise(
     id="transformer.conditioned_block",
-    function="conditioned_block",
-    reference=conditioned_block,
     points=6.5,
     minutes=20,
     difficulty=2,
-    chapter="09_cache.html#transformer-wiring",
+    chapter="09_gpt.html#transformer-wiring",
     outcomes=("transformer.wiring",),
     example=lambda t: ("bart", t.randn(1, 3, 4), t.randn(1, 3, 4)),
     given=(attend,),
@@ -41,65 +30,49 @@ def both(t: Trial, T: int | None = None, S: int | None = None) -> tuple[Tensor, 
     return t.randn(2, T, 4), t.randn(2, S, 4)
 
 
-@exercise.prop(
-    "a decoder alone looks at its own past, whatever memory there is",
-    points=1,
-    hint="GPT has no encoder. What could it do with a memory?",
-)
+@exercise.prop(1, "GPT has no encoder. What could it do with a memory?")
 def decoder_alone(t: Trial) -> None:
+    """a decoder alone looks at its own past, whatever memory there is"""
     own, memory = both(t)
     t.same("gpt", own, memory)
     t.same("gpt", own, memory + 1, gate=1.0, note="another memory, and a gate")
 
 
-@exercise.prop(
-    "BART and Whisper look at their own past, then at all of the memory",
-    points=1.5,
-    hint="The recording is there as a whole before a word is written. Who asks?",
-)
+@exercise.prop(1.5, "The recording is there as a whole before a word is written. Who asks?")
 def encoder_decoders(t: Trial) -> None:
+    """BART and Whisper look at their own past, then at all of the memory"""
     for name in ("bart", "whisper"):
         t.same(name, *both(t), note=name)
         t.same(name, *both(t, 5, 3), gate=1.0, note=f"{name}, more words than memory, and a gate")
 
 
-@exercise.prop(
-    "Stable Diffusion looks at its whole picture, then at all of the caption",
-    points=1,
-    hint="Is a picture written from left to right?",
-)
+@exercise.prop(1, "Is a picture written from left to right?")
 def pictures(t: Trial) -> None:
+    """Stable Diffusion looks at its whole picture, then at all of the caption"""
     t.same("stable-diffusion", *both(t))
     t.same("stable-diffusion", *both(t, 5, 2), gate=1.0, note="and a gate")
 
 
 @exercise.prop(
-    "Flamingo first looks at the picture, through its gate, then at its own past",
-    points=1,
-    hint="At the start the gate is 0 and the language model speaks as it always did. tanh(0) = 0.",
+    1, "At the start the gate is 0 and the language model speaks as it always did. tanh(0) = 0."
 )
 def gated(t: Trial) -> None:
+    """Flamingo first looks at the picture, through its gate, then at its own past"""
     t.same("flamingo", *both(t), note="gate at its default")
     for gate in (0.5, -1.5):
         t.same("flamingo", *both(t), gate=gate, note=f"gate {gate}")
 
 
-@exercise.prop(
-    "LLaVA reads one sequence, the picture in front",
-    points=1,
-    hint="Picture and words compete in one softmax. Whose places do you return?",
-)
+@exercise.prop(1, "Picture and words compete in one softmax. Whose places do you return?")
 def one_stream(t: Trial) -> None:
+    """LLaVA reads one sequence, the picture in front"""
     t.same("llava", *both(t))
     t.same("llava", *both(t, 5, 2), gate=1.0, note="a gate means nothing here")
 
 
-@exercise.prop(
-    "whatever writes words never sees a later one",
-    points=0.5,
-    hint="Change the last word, and see which outputs change.",
-)
+@exercise.prop(0.5, "Change the last word, and see which outputs change.")
 def no_future(t: Trial) -> None:
+    """whatever writes words never sees a later one"""
     own, memory = both(t, 4)
     later = torch.cat([own[:, :3], own[:, 3:] + 1], dim=1)
     for name in ("gpt", "bart", "whisper", "flamingo", "llava"):
@@ -111,209 +84,10 @@ def no_future(t: Trial) -> None:
         )
 
 
-@exercise.prop(
-    "an unknown name is refused, and nothing is changed in place",
-    points=0.5,
-    hint="A ValueError says what came and what was wanted.",
-)
+@exercise.prop(0.5, "A ValueError says what came and what was wanted.")
 def refused(t: Trial) -> None:
+    """an unknown name is refused, and nothing is changed in place"""
     own, memory = both(t, 4, 4)
     for name in ("bart", "flamingo", "llava"):
         t.unchanged(name, own, memory, 1.0)
     t.raises("bert", own, memory, why="architecture 'bert'")
-
-
-@exercise.mistake("LLaVA has no such layer. Where do the picture's tokens stand?")
-def llava_cross_attends(architecture, own, memory, gate=0.0):
-    """LLaVA's text decoder attends across to the picture."""
-    T = own.shape[1]
-    past = torch.ones(T, T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(own, memory)
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past)
-    if architecture in ("bart", "whisper", "stable-diffusion", "llava"):
-        own = own + attend(own, memory)
-    return own
-
-
-@exercise.mistake("Give three words and five frames. Whose shape must come out, and who asks?")
-def memory_asks(architecture, own, memory, gate=0.0):
-    """What is known asks what is not known yet."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(memory, own)
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        own = own + attend(memory, own)
-    return own
-
-
-@exercise.mistake("In what order does a diffusion model make the places of its picture?")
-def pictures_in_reading_order(architecture, own, memory, gate=0.0):
-    """Whatever is generated is generated from left to right."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(own, memory)
-    own = own + attend(own, own, past[:T, :T])
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        own = own + attend(own, memory)
-    return own
-
-
-@exercise.mistake("When the first word is written, how much of the source is there already?")
-def memory_in_step(architecture, own, memory, gate=0.0):
-    """A decoder must not look ahead in its memory either."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(own, memory, past[:T, :S])
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture in ("bart", "whisper"):
-        own = own + attend(own, memory, past[:T, :S])
-    if architecture == "stable-diffusion":
-        own = own + attend(own, memory)
-    return own
-
-
-@exercise.mistake("At gate 0 your block differs from GPT's. Should it?")
-def gate_half_open(architecture, own, memory, gate=0.0):
-    """A gate is a sigmoid, between 0 and 1."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    if architecture == "flamingo":
-        own = own + attend(own, memory) / (1 + math.exp(-gate))
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        own = own + attend(own, memory)
-    return own
-
-
-@exercise.mistake("Which comes first in Flamingo: the picture, or the language model's own layer?")
-def flamingo_like_bart(architecture, own, memory, gate=0.0):
-    """Cross-attention always comes after self-attention."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        own = own + attend(own, memory)
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(own, memory)
-    return own
-
-
-@exercise.mistake("Your LLaVA sees words that are not written yet. Where does its mask begin?")
-def one_stream_unmasked(architecture, own, memory, gate=0.0):
-    """Where a picture is part of the sequence, everything sees everything."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(T, T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream))[:, S:]
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * attend(own, memory)
-    own = own + attend(own, own, None if architecture == "stable-diffusion" else past)
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        own = own + attend(own, memory)
-    return own
-
-
-@exercise.mistake("What asks the memory: a word as it came, or with what it has found in its past?")
-def both_steps_at_once(architecture, own, memory, gate=0.0):
-    """A token looks at its past and at the memory at the same time, both as it came."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    found = attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        found = found + attend(own, memory)
-    if architecture == "flamingo":
-        found = found + math.tanh(gate) * attend(own, memory)
-    return own + found
-
-
-@exercise.alternative
-def table_of_steps(architecture, own, memory, gate=0.0):
-    """Looks the steps of each architecture up in a table; warns."""
-    import warnings
-
-    steps = {
-        "gpt": ("past",),
-        "bart": ("past", "memory"),
-        "whisper": ("past", "memory"),
-        "stable-diffusion": ("all", "memory"),
-        "flamingo": ("gate", "past"),
-        "llava": ("stream",),
-    }
-    if architecture not in steps:
-        raise ValueError(f"unknown architecture {architecture}")
-    warnings.warn("a table", stacklevel=1)
-    for step in steps[architecture]:
-        length = own.shape[1]
-        if step == "stream":
-            own = torch.cat((memory, own), dim=1)
-        now = torch.arange(own.shape[1])
-        mask = None if step == "all" else now[None, :] <= now[:, None]
-        if step == "memory":
-            own = own + attend(own, memory)
-        elif step == "gate":
-            own = own + torch.tanh(torch.tensor(gate)) * attend(own, memory)
-        else:
-            own = own + attend(own, own, mask)
-        own = own[:, -length:]
-    return own
-
-
-@exercise.alternative
-def always_one_stream(architecture, own, memory, gate=0.0):
-    """Puts both into one sequence every time and lets masks decide who sees what."""
-    if architecture not in {"gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"}:
-        raise ValueError("unknown")
-    S, T = memory.shape[1], own.shape[1]
-    rows, columns = torch.arange(T)[:, None], torch.arange(S + T)[None, :] - S
-    words, picture = (columns >= 0) & (columns <= rows), (columns >= 0).expand(T, -1)
-
-    def look(x, mask):
-        return attend(x, torch.cat([memory, x], dim=1), mask)
-
-    other = (columns < 0).expand(T, -1)
-    if architecture == "flamingo":
-        own = own + math.tanh(gate) * look(own, other)
-    elif architecture == "llava":
-        return own + look(own, other | words)
-    own = own + look(own, picture if architecture == "stable-diffusion" else words)
-    return own if architecture in ("gpt", "flamingo") else own + look(own, other)

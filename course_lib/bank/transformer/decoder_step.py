@@ -1,36 +1,7 @@
-"""Exercise ``transformer.decoder_step``."""
-
-import math
-
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-
-from course_lib.attention import scaled_dot_product_attention
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
-from course_lib.masks import causal_mask
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, Wrong, math, torch
 from course_lib.positions import sinusoidal_positions
 
 f32 = torch.float32
-
-
-def reference(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """Logits of new tokens, and the grown cache of every layer."""
-    (H, S), (D,) = keys.shape[2:4], words.shape[1:]
-    mask = causal_mask(tokens.shape[1], S + tokens.shape[1])
-    x = words[tokens] + places[S : S + tokens.shape[1]]
-    cache = []
-    for layer, projections in enumerate(w_qkv):
-        normed = F.layer_norm(x, (D,))
-        q, k, v = ((normed @ w).unflatten(-1, (H, -1)).transpose(1, 2) for w in projections)
-        k, v = torch.cat([keys[layer], k], dim=2), torch.cat([values[layer], v], dim=2)
-        out, _ = scaled_dot_product_attention(q, k, v, mask=mask)
-        x = x + out.transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        cache.append((k, v))
-    keys, values = (torch.stack(part) for part in zip(*cache, strict=True))
-    return F.layer_norm(x, (D,)) @ words.T, keys, values
 
 
 def _numbers(t: Trial, V: int, D: int, L: int, dtype: torch.dtype = f32) -> tuple[Tensor, ...]:
@@ -56,8 +27,6 @@ def _sample(
 
 exercise = Exercise(
     id="transformer.decoder_step",
-    function="decoder_step",
-    reference=reference,
     points=7.5,
     minutes=40,
     difficulty=4,
@@ -71,16 +40,15 @@ exercise = Exercise(
 
 def _logits(t: Trial, *args: Tensor) -> Tensor:
     tokens, words = args[0], args[3]
-    got = t.parts(t.call(*args), *exercise.returns)[0]
+    got = t.parts(t.call(*args))[0]
     return t.a_tensor(got, (*tokens.shape, len(words)), "the logits")
 
 
 @exercise.prop(
-    "a later token changes no logit before it",
-    points=1,
-    hint="Which tokens may the first of three look at? Where in your function is that said?",
+    1, "Which tokens may the first of three look at? Where in your function is that said?"
 )
 def causal(t: Trial) -> None:
+    """a later token changes no logit before it"""
     for T in (3, t.integer(4, 6)):
         tokens, *rest = _sample(t, T, 2)
         other = tokens.clone()
@@ -90,13 +58,11 @@ def causal(t: Trial) -> None:
         t.expect((after[:, -1] != before[:, -1]).any(), "its own logits have not changed")
 
 
-@exercise.prop(
-    "places count: two words that change places change what comes next, but not if all places"
-    " are alike",
-    points=0.5,
-    hint="Which rows of `places` belong to the tokens, and what is done with them?",
-)
+@exercise.prop(0.5, "Which rows of `places` belong to the tokens, and what is done with them?")
 def places_count(t: Trial) -> None:
+    """places count: two words that change places change what comes next, but not if all places are
+    alike
+    """
     tokens, keys, values, words, places, *rest = _sample(t, 4, 1)
     other = tokens[:, [1, 0, 2, 3]]
     gaps = []
@@ -108,12 +74,12 @@ def places_count(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one layer's attention, two heads: what the last token finds is added to it",
-    points=1,
-    hint="Set `w_up` to 0. One head sees the first half of the channels. Along which axis are"
-    " channels cut, and what is the stream after attention?",
+    1,
+    "Set `w_up` to 0. One head sees the first half of the channels. Along which axis are channels"
+    " cut, and what is the stream after attention?",
 )
 def attention_alone(t: Trial) -> None:
+    """one layer's attention, two heads: what the last token finds is added to it"""
     for D in (8, 12):
         *args, w_up, w_down = _sample(t, t.integer(3, 5), 1, D=D)
         args = [*args, torch.zeros_like(w_up), w_down]
@@ -122,50 +88,43 @@ def attention_alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    "one layer's feed-forward part, and the last norm",
-    points=0.5,
-    hint="Set `w_out` to 0, so that attention adds nothing. What is left of the formula?",
+    0.5, "Set `w_out` to 0, so that attention adds nothing. What is left of the formula?"
 )
 def feed_forward_alone(t: Trial) -> None:
+    """one layer's feed-forward part, and the last norm"""
     *args, w_out, w_up, w_down = _sample(t, 3, 1)
     args = [*args, torch.zeros_like(w_out), w_up, w_down]
     t.close(_logits(t, *args), t.want(*args)[0], "the logits", note="w_out is 0")
 
 
-@exercise.prop(
-    "several layers: logits, and keys and values of every layer",
-    points=1,
-    hint="What does the second layer read: the words, or what the first has made of them?",
-)
+@exercise.prop(1, "What does the second layer read: the words, or what the first has made of them?")
 def several_layers(t: Trial) -> None:
+    """several layers: logits, and keys and values of every layer"""
     for n_layers in (2, 3):
         t.same(*_sample(t, t.integer(3, 5), n_layers), note=f"{n_layers} layers")
 
 
 @exercise.prop(
-    "a text read in pieces comes out as it does in one",
-    points=1.5,
-    hint="Read one token, then one more with the cache that came back. Which place has the second,"
+    1.5,
+    "Read one token, then one more with the cache that came back. Which place has the second,"
     " which keys does it meet in each layer, and how many of them?",
 )
 def in_pieces(t: Trial) -> None:
+    """a text read in pieces comes out as it does in one"""
     tokens, keys, values, *numbers = _sample(t, 6, 2)
     # Against the answer's own reading at once: whether that is right is asked above.
     whole = _logits(t, tokens, keys, values, *numbers)
     t.expect((whole[:, 1:] - whole[:, :1]).abs().max() > 1e-3, "all tokens have the same logits")
     found = []
     for piece in tokens.split([2, 1, 3] if t.integer(0, 1) else [1, 1, 3, 1], dim=1):
-        logits, keys, values = t.parts(t.call(piece, keys, values, *numbers), *exercise.returns)
+        logits, keys, values = t.parts(t.call(piece, keys, values, *numbers))
         found.append(logits)
     t.close(torch.cat(found, dim=1), whole, "the logits, read in pieces")
 
 
-@exercise.prop(
-    "gradients reach words, places and every matrix; nothing is kept or changed between calls",
-    points=0.5,
-    hint="Does anything cut the graph, or write into what was given?",
-)
+@exercise.prop(0.5, "Does anything cut the graph, or write into what was given?")
 def gradients(t: Trial) -> None:
+    """gradients reach words, places and every matrix; nothing is kept or changed between calls"""
     args = _sample(t, 3, 2, D=4, dtype=torch.float64)
     t.gradient(*args, output=0)
     first = _logits(t, *args)
@@ -177,11 +136,11 @@ STEPS, BATCH, N_WORDS, LENGTH, WIDTH, N_LAYERS = 110, 24, 8, 3, 16, 2
 
 
 @exercise.prop(
-    f"it learns: after at most {STEPS} steps of training it reverses {LENGTH} words, one at a time"
-    " with its cache, and stops",
-    points=1.5,
-    hint="If it doesn't get there: is the word that a token began with still in the stream when the"
+    1.5,
+    "If it doesn't get there: is the word that a token began with still in the stream when the"
     " logits are made? If it isn't trained at all: does it meet in writing what it met in reading?",
+    says=f"it learns: after at most {STEPS} steps of training it reverses {LENGTH} words, one at a"
+    " time with its cache, and stops",
 )
 def learns(t: Trial) -> None:
     words, _, *matrices = _numbers(t, N_WORDS, WIDTH, N_LAYERS)
@@ -243,135 +202,5 @@ def _parts(t: Trial, *args: Tensor) -> list[Tensor]:
     reply = t.settled(t.proxy.call(exercise.function, *args), args)
     if reply.error is not None:
         raise Wrong(f"raised {reply.error}")
-    logits, keys, values = t.parts(reply.value, *exercise.returns)
+    logits, keys, values = t.parts(reply.value)
     return [t.a_tensor(logits, (*args[0].shape, N_WORDS), "the logits"), keys, values]
-
-
-@exercise.mistake("A second token, and the first is cached: which row of `places` has it?")
-def always_from_the_first_place(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """The tokens of a call stand at the first places."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[:T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.mistake("One token behind ten cached ones: which keys does your mask let it see?")
-def mask_from_the_top_left(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """The first query sees the first key, however many keys are cached."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.mistake("What does the first of three tokens look at in training, and in writing?")
-def everything_is_seen(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """The model writes from left to right, so that no mask is needed."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = q @ k.mT / math.sqrt(D / H)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.mistake("After attention, where is the word that a token began with?")
-def nothing_is_added(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """What attention finds takes the place of the stream."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.mistake("Two tokens come one by one. Whose keys does the second layer meet?")
-def one_cache_for_all_layers(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """Keys of earlier tokens are the same in all layers."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[0], k], 2), torch.cat([values[0], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.mistake("Reshape 2 tokens of 4 channels to 2 heads. Whose are the first head's?")
-def heads_cut_through_tokens(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """A reshape to (B, H, T, Dh) cuts the channels into heads."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = F.layer_norm(x, (D,)) @ w[:, None]
-        q, k, v = (part.reshape(len(x), H, T, -1) for part in (q, k, v))
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.alternative
-def by_the_librarys_attention(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """Lets the library attend, with a mask that knows of the cache."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        found = F.scaled_dot_product_attention(q, k, v, attn_mask=~later)
-        x = x + found.transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
-
-
-@exercise.alternative
-def token_by_token(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """Takes in one token after the other, so that no mask is needed."""
-    (H, S), outs = keys.shape[2:4], []
-    cache = list(torch.stack([keys, values], dim=1))
-    norm = nn.LayerNorm(words.shape[1], elementwise_affine=False, dtype=words.dtype)
-    for place, token in enumerate(tokens.T, start=S):
-        x = words[token] + places[place]
-        for layer, w in enumerate(w_qkv):
-            q, *new = torch.matmul(norm(x), w).unflatten(-1, (H, 1, -1))
-            k, v = cache[layer] = torch.cat([cache[layer], torch.stack(new)], dim=3)
-            weights = torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, dim=-1)
-            x = x + (weights @ v).flatten(1) @ w_out[layer]
-            x = x + F.relu(norm(x) @ w_up[layer]) @ w_down[layer]
-        outs.append(norm(x) @ words.T)
-    return torch.stack(outs, dim=1), *torch.stack(cache, dim=1)

@@ -1,14 +1,6 @@
-"""Exercise ``transformer.rotary_step``."""
-
-import math
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from course_lib.attention import scaled_dot_product_attention
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
 from course_lib.masks import causal_mask
 
 
@@ -21,23 +13,8 @@ def turn(x: Tensor, positions: Tensor, base: float = 10_000.0) -> Tensor:
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 
 
-def reference(
-    q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, base: float = 10_000.0
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Outputs of the new tokens, and the grown cache of turned keys."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S, S + T)
-    keys = torch.cat([keys, turn(k, places, base)], dim=-2)
-    values = torch.cat([values, v], dim=-2)
-    mask = causal_mask(T, S + T)
-    out, _ = scaled_dot_product_attention(turn(q, places, base), keys, values, mask=mask)
-    return out, keys, values
-
-
 exercise = Exercise(
     id="transformer.rotary_step",
-    function="rotary_step",
-    reference=reference,
     points=6,
     minutes=20,
     difficulty=3,
@@ -54,20 +31,16 @@ def step(t: Trial, T: int, S: int, B: int = 1, H: int = 2, Dh: int = 6) -> tuple
     return tuple(2 * t.randn(B, H, n, Dh) for n in (T, T, T, S, S))
 
 
-def _three(t: Trial, *args: Tensor, **kwargs: Any) -> list[Tensor]:
-    return t.parts(t.call(*args, **kwargs), *exercise.returns)
-
-
 @exercise.prop(
-    "the cache comes back as it was, with the new keys turned to their places behind it",
-    points=1.5,
-    hint="Compare the first S keys that you return with those that you were given. How often has"
-    " the first one been turned after three calls? And are the values turned at all?",
+    1.5,
+    "Compare the first S keys that you return with those that you were given. How often has the"
+    " first one been turned after three calls? And are the values turned at all?",
 )
 def cache(t: Trial) -> None:
+    """the cache comes back as it was, with the new keys turned to their places behind it"""
     for T, S in ((1, t.integer(2, 5)), (3, t.integer(2, 5)), (2, 0)):
         arguments = step(t, T, S)
-        _, keys, values = _three(t, *arguments)
+        _, keys, values = t.parts(t.call(*arguments))
         _, want_keys, want_values = t.want(*arguments)
         note = f"T = {T}, S = {S}"
         t.a_tensor(keys, want_keys.shape, "the keys")
@@ -78,11 +51,10 @@ def cache(t: Trial) -> None:
 
 
 @exercise.prop(
-    "queries stand where their tokens stand: behind the cached ones, one behind the other",
-    points=1.5,
-    hint="The cache holds S keys, at positions 0 to S - 1. At which position is the new token?",
+    1.5, "The cache holds S keys, at positions 0 to S - 1. At which position is the new token?"
 )
 def positions(t: Trial) -> None:
+    """queries stand where their tokens stand: behind the cached ones, one behind the other"""
     # Judged whatever the mask, and however often cached keys are turned: the last query is asked,
     # keys near it score next to nothing, cached keys but the first are zeros.
     for S in (1, t.integer(2, 3)):
@@ -94,60 +66,55 @@ def positions(t: Trial) -> None:
             k[..., place : place + 1, :] = -60 * away / last.square().sum(-1, keepdim=True)
         keys[..., 1:, :] = 0
         arguments = q, k, v * 0, keys, values
-        out = t.a_tensor(_three(t, *arguments)[0], q.shape, "the output")
+        out = t.a_tensor(t.parts(t.call(*arguments))[0], q.shape, "the output")
         want = t.want(*arguments)[0][..., -1, :]
         t.close(out[..., -1, :], want, "what the last token finds", note=f"T = {T}, S = {S}")
 
 
-@exercise.prop(
-    "a token finds values of all cached tokens, of earlier new ones and its own, and of no later",
-    points=2,
-    hint="T queries, S + T keys: what may the first query see? Where does it stand?",
-)
+@exercise.prop(2, "T queries, S + T keys: what may the first query see? Where does it stand?")
 def mask(t: Trial) -> None:
+    """a token finds values of all cached tokens, of earlier new ones and its own, and of no
+    later
+    """
     for T, S in ((1, t.integer(1, 3)), (3, t.integer(2, 4)), (2, 0)):
         # Small queries: every key that may be seen has some weight.
         q, k, v, keys, values = step(t, T, S)
-        before = t.a_tensor(_three(t, q / 8, k, v, keys, values)[0], q.shape, "the output")
+        before = t.a_tensor(t.parts(t.call(q / 8, k, v, keys, values))[0], q.shape, "the output")
         sees = torch.zeros(T, S + T, dtype=torch.bool)
         for key in range(S + T):
             every = torch.cat([values, v], dim=-2)
             every[..., key, :] += 100
-            after = _three(t, q / 8, k, every[..., S:, :], keys, every[..., :S, :])[0]
+            after = t.parts(t.call(q / 8, k, every[..., S:, :], keys, every[..., :S, :]))[0]
             moved = (t.a_tensor(after, q.shape, "the output") - before).abs()
             sees[:, key] = moved.amax(dim=(0, 1, 3)) > 1e-3
         t.close(sees, causal_mask(T, S + T), "which token finds which", note=f"T = {T}, S = {S}")
 
 
 @exercise.prop(
-    "a text in pieces comes out as it does at once",
-    points=0.5,
-    hint="Feed a text token by token, always with the cache that came back, and compare.",
+    0.5, "Feed a text token by token, always with the cache that came back, and compare."
 )
 def in_pieces(t: Trial) -> None:
+    """a text in pieces comes out as it does at once"""
     q, k, v, keys, values = step(t, 5, 0)
     whole = t.want(q, k, v, keys, values)
     outs = []
     for piece in torch.arange(5).split([1, 1, 3] if t.integer(0, 1) else [2, 1, 2]):
-        out, keys, values = _three(t, *(x[..., piece, :] for x in (q, k, v)), keys, values)
+        out, keys, values = t.parts(t.call(*(x[..., piece, :] for x in (q, k, v)), keys, values))
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole[0], "the output, read in pieces")
     t.close(values, whole[2], "the values, read in pieces")
 
 
-@exercise.prop(
-    "keys are cached so with another base, in several sentences, and beyond position 2,000",
-    points=0.5,
-    hint="Is every argument used? Are positions exact wherever they are?",
-)
+@exercise.prop(0.5, "Is every argument used? Are positions exact wherever they are?")
 def other_settings(t: Trial) -> None:
+    """keys are cached so with another base, in several sentences, and beyond position 2,000"""
     base = float(t.integer(5, 50))
     settings: tuple[Any, ...] = (
         (step(t, 2, 6, B=3, H=1, Dh=4), {"base": base}, f"base {base:g}"),
         (step(t, 1, 2049 + 2 * t.integer(0, 9), H=1, Dh=4), {}, "far along"),
     )
     for arguments, options, note in settings:
-        keys, want = _three(t, *arguments, **options)[1], t.want(*arguments, **options)[1]
+        keys, want = t.parts(t.call(*arguments, **options))[1], t.want(*arguments, **options)[1]
         t.a_tensor(keys, want.shape, "the keys")
         # Angles in single precision are good enough.
         t.expect((keys - want).abs().max() < 1e-2, f"{note}: the keys are not where they should be")
@@ -163,118 +130,3 @@ def colleagues_rotary_step(q, k, v, keys, values, base=10_000.0):
     past = torch.ones(new, keys.shape[-2], dtype=torch.bool).tril()
     weights = scores.masked_fill(~past, -torch.inf).softmax(dim=-1)
     return weights @ values, keys, values
-
-
-# The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the first symptom: who stands where?")(
-    colleagues_rotary_step
-)
-
-
-@exercise.mistake("A model that writes calls you with one token at a time. Where does each stand?")
-def counts_from_zero(q, k, v, keys, values, base=10_000.0):
-    """Every call begins at position 0."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
-
-
-@exercise.mistake("How often has the first key been turned after three of your calls?")
-def turned_at_every_call(q, k, v, keys, values, base=10_000.0):
-    """All keys are turned to their positions at each call."""
-    T, S = q.shape[-2], keys.shape[-2]
-    keys = turn(torch.cat([keys, k], -2), torch.arange(S + T), base)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, torch.arange(S, S + T), base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
-
-
-@exercise.mistake("One new token behind ten cached ones: which keys does your mask let it see?")
-def mask_from_the_top_left(q, k, v, keys, values, base=10_000.0):
-    """The first query sees the first key, however many keys are cached."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S, S + T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril()
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
-
-
-@exercise.mistake("Shift a whole text by 5 places. Should what is found in it change?")
-def values_turned_too(q, k, v, keys, values, base=10_000.0):
-    """A position belongs to all three: query, key and value."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S, S + T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, turn(v, places, base)], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
-
-
-@exercise.mistake("Your scores are right once. What finds the next call in the cache?")
-def cached_before_turning(q, k, v, keys, values, base=10_000.0):
-    """Keys are cached as they come and turned for the scores only."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S, S + T)
-    turned = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, places, base) @ turned.mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~past, -torch.inf).softmax(-1) @ values
-    return out, torch.cat([keys, k], -2), values
-
-
-@exercise.mistake("The cached keys have positions 0 to S - 1. Which one comes next?")
-def one_too_far(q, k, v, keys, values, base=10_000.0):
-    """S keys are cached, the last of them at position S, so the next one is at S + 1."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S + 1, S + T + 1) if S else torch.arange(T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
-
-
-@exercise.alternative
-def token_by_token(q, k, v, keys, values, base=10_000.0):
-    """One new token after the other, without a mask; warns."""
-    import warnings
-
-    warnings.warn("token by token", stacklevel=1)
-    outs = []
-    for t in range(q.shape[2]):
-        place = torch.tensor([keys.shape[2]])
-        keys = torch.cat([keys, turn(k[:, :, t : t + 1], place, base)], dim=2)
-        values = torch.cat([values, v[:, :, t : t + 1]], dim=2)
-        asked = turn(q[:, :, t : t + 1], place, base) @ keys.transpose(-1, -2)
-        outs.append((asked / q.shape[-1] ** 0.5).softmax(dim=-1) @ values)
-    return torch.cat(outs, dim=2), keys, values
-
-
-@exercise.alternative
-def complex_numbers(q, k, v, keys, values, base=10_000.0):
-    """Turns by multiplying complex numbers, and compares positions for the mask."""
-    *_, S, D = keys.shape
-    T = k.shape[-2]
-    rates = torch.exp(-torch.arange(D // 2).double() * 2 / D * math.log(base))
-    at = torch.arange(S, S + T)
-
-    def turned(x):
-        pairs = torch.view_as_complex(x.double().unflatten(-1, (D // 2, 2)).contiguous())
-        spun = pairs * torch.polar(torch.ones(T, D // 2).double(), torch.outer(at.double(), rates))
-        return torch.view_as_real(spun).flatten(-2).to(x.dtype)
-
-    keys = torch.cat((keys, turned(k)), dim=-2)
-    values = torch.cat((values, v), dim=-2)
-    scores = torch.einsum("...td,...sd->...ts", turned(q), keys) * D**-0.5
-    later = torch.arange(S + T) > at[:, None]
-    scores = scores + torch.zeros_like(scores).masked_fill(later, float("-inf"))
-    return torch.softmax(scores, dim=-1) @ values, keys, values

@@ -1,32 +1,9 @@
-"""Exercise ``transformer.shift_targets``."""
-
-from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(
-    sentences: Sequence[Sequence[int]], bos: int, eos: int, pad: int, ignore: int = -100
-) -> tuple[Tensor, Tensor]:
-    """What a decoder is given in training, and what it is asked for."""
-    T = 1 + max(len(words) for words in sentences)
-    inputs = torch.full((len(sentences), T), pad)
-    labels = torch.full((len(sentences), T), ignore)
-    for row, words in enumerate(sentences):
-        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
-        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
-    return inputs, labels
-
+from course_lib.bank.prelude import Exercise, Trial, torch
 
 exercise = Exercise(
     id="transformer.shift_targets",
-    function="shift_targets",
-    reference=reference,
     points=4,
     minutes=10,
     difficulty=1,
@@ -42,47 +19,41 @@ def sentences(t: Trial, *lengths: int) -> list[list[int]]:
     return [t.integers(10, 60, length).tolist() for length in lengths]
 
 
-def _two(t: Trial, *args: object) -> list[Tensor]:
-    return t.parts(t.call(*args), *exercise.returns)
-
-
 @exercise.prop(
-    "what goes in: the start token and all words",
-    points=1,
-    hint="For the words 5, 6, 7, write two rows: what is given, and below, what is asked for.",
+    1, "For the words 5, 6, 7, write two rows: what is given, and below, what is asked for."
 )
 def given(t: Trial) -> None:
+    """what goes in: the start token and all words"""
     n = t.integer(2, 5)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), t.integer(3, 5), 9, 0)
     for case in cases:
-        t.close(_two(t, *case)[0], t.want(*case)[0], "the inputs")
+        t.close(t.parts(t.call(*case))[0], t.want(*case)[0], "the inputs")
 
 
 @exercise.prop(
-    "what is asked for: all words and the end token, one place before they are given",
-    points=1,
-    hint="Which word may a decoder have read when it is asked for the third one? And what has it to"
+    1,
+    "Which word may a decoder have read when it is asked for the third one? And what has it to"
     " say after the last word?",
 )
 def asked(t: Trial) -> None:
+    """what is asked for: all words and the end token, one place before they are given"""
     n = t.integer(3, 6)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), 3, t.integer(6, 9), 0)
     for case in cases:
-        t.close(_two(t, *case)[1], t.want(*case)[1], "the labels")
+        t.close(t.parts(t.call(*case))[1], t.want(*case)[1], "the labels")
 
 
-@exercise.prop(
-    "short sentences are filled up on the right, and nothing is asked for there",
-    points=1,
-    hint="`F.cross_entropy` leaves out places labelled -100. Which should it leave out?",
-)
+@exercise.prop(1, "`F.cross_entropy` leaves out places labelled -100. Which should it leave out?")
 def filled_up(t: Trial) -> None:
+    """short sentences are filled up on the right, and nothing is asked for there"""
     # What stands before the filling is asked above.
     lengths = torch.tensor([t.integer(4, 6), 1, t.integer(2, 3)])
     for pad, ignore in ((0, -100), (t.integer(3, 9), -t.integer(1, 9))):
         case = sentences(t, *lengths.tolist()), 1, 2, pad, ignore
         filling = torch.arange(int(lengths.max()) + 1) > lengths[:, None]
-        for got, want, what in zip(_two(t, *case), t.want(*case), exercise.returns, strict=True):
+        for got, want, what in zip(
+            t.parts(t.call(*case)), t.want(*case), exercise.returns, strict=True
+        ):
             t.a_tensor(got, want.shape, what)
             note = f"behind the sentences, pad = {pad}, ignore = {ignore}"
             t.close(got[filling], want[filling], what, note=note)
@@ -90,139 +61,31 @@ def filled_up(t: Trial) -> None:
 
 
 @exercise.prop(
-    "end token and padding may have the same number",
-    points=0.5,
-    hint="Many models pad with their end token. Can you then tell by its number what to leave out?",
+    0.5, "Many models pad with their end token. Can you then tell by its number what to leave out?"
 )
 def one_number_for_both(t: Trial) -> None:
+    """end token and padding may have the same number"""
     cases = (sentences(t, 4, t.integer(1, 3)), 1, 2, 2), ([[7, 3, 7], [3]], 1, 2, 3)
     for case in cases:
         places = torch.tensor([len(words) + 1 for words in case[0]])
-        labels = _two(t, *case)[1]
+        labels = t.parts(t.call(*case))[1]
         t.a_tensor(labels, t.want(*case)[1].shape, "the labels")
         asked = (labels != -100).sum(dim=1)
         t.close(asked, places, "the number of places with a label", note=f"pad = {case[3]}")
 
 
 @exercise.prop(
-    "a sentence without words asks for its end; the lists are left as they were",
-    points=0.5,
-    hint="Nothing is to be written. How does the decoder learn to stop at once? And does `insert`"
-    " or `+=` change a sentence that belongs to your caller?",
+    0.5,
+    "Nothing is to be written. How does the decoder learn to stop at once? And does `insert` or"
+    " `+=` change a sentence that belongs to your caller?",
 )
 def no_words(t: Trial) -> None:
+    """a sentence without words asks for its end; the lists are left as they were"""
     lists: Any
     for lists in ([[], *sentences(t, t.integer(1, 3))], [[]]):
-        labels = _two(t, lists, 1, 2, 0)[1]
+        labels = t.parts(t.call(lists, 1, 2, 0))[1]
         t.close(labels[:1], t.want(lists, 1, 2, 0)[1][:1], "the labels of no words")
     lists = sentences(t, 2, 3)
-    _two(t, lists, 1, 2, 0)
+    t.parts(t.call(lists, 1, 2, 0))
     after = t.reply(lists, 1, 2, 0).after
     t.expect(after[0] == lists, "the sentences are not what they were before the call")
-
-
-@exercise.mistake("What would a decoder have to learn that is given exactly what it is asked for?")
-def unshifted(sentences, bos, eos, pad, ignore=-100):
-    """A decoder is given the sentence and is asked for the sentence."""
-    T = 1 + max(len(words) for words in sentences)
-    inputs = torch.full((len(sentences), T), pad)
-    labels = torch.full((len(sentences), T), ignore)
-    for row, words in enumerate(sentences):
-        inputs[row, : len(words) + 1] = torch.tensor([*words, eos])
-        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
-    return inputs, labels
-
-
-@exercise.mistake("Read your first column aloud: given this, say that. Which way does time run?")
-def shifted_back(sentences, bos, eos, pad, ignore=-100):
-    """The labels are the inputs moved by one place, it does not matter to which side."""
-    T = 1 + max(len(words) for words in sentences)
-    inputs = torch.full((len(sentences), T), pad)
-    labels = torch.full((len(sentences), T), ignore)
-    for row, words in enumerate(sentences):
-        inputs[row, : len(words) + 1] = torch.tensor([*words, eos])
-        labels[row, : len(words) + 1] = torch.tensor([bos, *words])
-    return inputs, labels
-
-
-@exercise.mistake("A model trained on your labels has read the last word. What does it do next?")
-def never_ends(sentences, bos, eos, pad, ignore=-100):
-    """After the last word there is nothing to predict."""
-    T = 1 + max(len(words) for words in sentences)
-    inputs = torch.full((len(sentences), T), pad)
-    labels = torch.full((len(sentences), T), ignore)
-    for row, words in enumerate(sentences):
-        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
-        labels[row, : len(words)] = torch.tensor(words)
-    return inputs, labels
-
-
-@exercise.mistake("How much of your loss comes from places where nothing was said?")
-def padding_is_asked_for(sentences, bos, eos, pad, ignore=-100):
-    """A label is needed at every place, so padding is predicted, too."""
-    T = 1 + max(len(words) for words in sentences)
-    inputs = torch.full((len(sentences), T), pad)
-    labels = torch.full((len(sentences), T), pad)
-    for row, words in enumerate(sentences):
-        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
-        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
-    return inputs, labels
-
-
-@exercise.mistake("You know padding by its number. What else might have that number?")
-def padding_by_its_number(sentences, bos, eos, pad, ignore=-100):
-    """Whatever has the number of the padding is padding."""
-    T = 1 + max(len(words) for words in sentences)
-    target = torch.full((len(sentences), T + 1), pad)
-    for row, words in enumerate(sentences):
-        target[row, : len(words) + 2] = torch.tensor([bos, *words, eos])
-    lengths = torch.tensor([len(words) + 1 for words in sentences])
-    inputs = target[:, :-1].masked_fill(torch.arange(T) >= lengths[:, None], pad)
-    return inputs, target[:, 1:].masked_fill(target[:, 1:] == pad, ignore)
-
-
-@exercise.mistake("Before its first word a translator has read a whole sentence. Is that nothing?")
-def first_word_is_free(sentences, bos, eos, pad, ignore=-100):
-    """Nothing comes before the first word, so it can't be asked for."""
-    T = 1 + max(len(words) for words in sentences)
-    inputs = torch.full((len(sentences), T), pad)
-    labels = torch.full((len(sentences), T), ignore)
-    for row, words in enumerate(sentences):
-        inputs[row, : len(words) + 1] = torch.tensor([bos, *words])
-        labels[row, : len(words) + 1] = torch.tensor([*words, eos])
-    labels[:, 0] = ignore
-    return inputs, labels
-
-
-@exercise.alternative
-def one_tensor_cut_twice(sentences, bos, eos, pad, ignore=-100):
-    """Makes one tensor and takes both from it, telling padding by lengths; prints to stderr."""
-    import sys
-
-    print("cutting", file=sys.stderr)
-    lengths = torch.tensor([len(words) + 1 for words in sentences])
-    rows = [torch.tensor([bos, *words, eos]) for words in sentences]
-    target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
-    beyond = torch.arange(target.shape[1] - 1) >= lengths[:, None]
-    return target[:, :-1].masked_fill(beyond, pad), target[:, 1:].masked_fill(beyond, ignore)
-
-
-@exercise.alternative
-def lists_first(sentences, bos, eos, pad, ignore=-100):
-    """Fills up lists of numbers and makes tensors at the end."""
-    longest = max(map(len, sentences))
-    given, asked = [], []
-    for words in sentences:
-        rest = longest - len(words)
-        given.append([bos] + list(words) + [pad] * rest)
-        asked.append(list(words) + [eos] + [ignore] * rest)
-    return torch.tensor(given), torch.tensor(asked)
-
-
-@exercise.alternative
-def in_narrow_integers(sentences, bos, eos, pad, ignore=-100):
-    """Rows of lists, as 32-bit integers."""
-    T = 1 + max(map(len, sentences))
-    inputs = [[bos, *words] + [pad] * (T - 1 - len(words)) for words in sentences]
-    labels = [[*words, eos] + [ignore] * (T - 1 - len(words)) for words in sentences]
-    return torch.tensor(inputs, dtype=torch.int32), torch.tensor(labels, dtype=torch.int32)

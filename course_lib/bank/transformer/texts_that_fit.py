@@ -1,33 +1,10 @@
-"""Exercise ``transformer.texts_that_fit``."""
-
-import math
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, Trial
 
 GIB = 2**30
 
 
-def reference(
-    memory: int,
-    n_parameters: int,
-    n_layers: int,
-    n_heads: int,
-    n_kv_heads: int,
-    d_head: int,
-    n_tokens: int,
-    bytes_each: int = 2,
-) -> tuple[int, int]:
-    """Bytes that a token adds, and how many texts fit beside the parameters."""
-    per_token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    free = memory - n_parameters * bytes_each
-    return per_token, max(0, free // (per_token * n_tokens))
-
-
 exercise = Exercise(
     id="transformer.texts_that_fit",
-    function="texts_that_fit",
-    reference=reference,
     points=3,
     minutes=10,
     difficulty=1,
@@ -51,24 +28,18 @@ def part(t: Trial, index: int, note: str, *args: int) -> None:
     t.close(got[index], want[index], exercise.returns[index], note=note)
 
 
-@exercise.prop(
-    "what a token adds to the cache of one text, in multi-head attention",
-    points=0.5,
-    hint="One token, one layer, one head: how many vectors are kept, of which width?",
-)
+@exercise.prop(0.5, "One token, one layer, one head: how many vectors are kept, of which width?")
 def a_token(t: Trial) -> None:
+    """what a token adds to the cache of one text, in multi-head attention"""
     note = "as many key heads as query heads"
     for layers in (1, t.integer(5, 40)):
         _, *rest = sizes(t, grouped=False)
         part(t, 0, note, 80 * GIB, 10**9, layers, *rest, t.integer(500, 5000))
 
 
-@exercise.prop(
-    "the same with shared keys: in groups, and with a single key head",
-    points=0.5,
-    hint="Which of queries, keys and values is asked for again at the next token?",
-)
+@exercise.prop(0.5, "Which of queries, keys and values is asked for again at the next token?")
 def a_token_with_shared_keys(t: Trial) -> None:
+    """the same with shared keys: in groups, and with a single key head"""
     layers, n_heads, n_kv_heads, d_head = sizes(t)
     rest = d_head, t.integer(500, 5000)
     note = f"{n_heads} query heads and"
@@ -78,12 +49,9 @@ def a_token_with_shared_keys(t: Trial) -> None:
     part(t, 0, f"{note} 1 key head", 80 * GIB, 10**9, layers, n_heads, 1, *rest)
 
 
-@exercise.prop(
-    "how many texts fit, if there were no parameters",
-    points=0.5,
-    hint="What does one text of n_tokens take? A text that fits in part does not fit.",
-)
+@exercise.prop(0.5, "What does one text of n_tokens take? A text that fits in part does not fit.")
 def texts(t: Trial) -> None:
+    """how many texts fit, if there were no parameters"""
     layers, _, n_kv_heads, d_head = sizes(t)
     heads = n_kv_heads, n_kv_heads
     n_tokens, fit = t.integer(100, 900), t.integer(5, 30)
@@ -96,12 +64,9 @@ def texts(t: Trial) -> None:
         t.close(got, want, exercise.returns[1], note=f"{memory} bytes, {text} for a text")
 
 
-@exercise.prop(
-    "the parameters take their place first",
-    points=0.5,
-    hint="The memory holds the model, too. How many bytes has one of its parameters?",
-)
+@exercise.prop(0.5, "The memory holds the model, too. How many bytes has one of its parameters?")
 def parameters(t: Trial) -> None:
+    """the parameters take their place first"""
     layers, _, n_kv_heads, d_head = sizes(t)
     rest = layers, n_kv_heads, n_kv_heads, d_head, t.integer(100, 900)
     n = 10**8 * t.integer(2, 9)
@@ -112,12 +77,9 @@ def parameters(t: Trial) -> None:
     t.close(beside, alone, exercise.returns[1], note=f"{n:,} parameters, and 2 bytes more for each")
 
 
-@exercise.prop(
-    "where the parameters alone are too large, no text fits",
-    points=0.5,
-    hint="Can fewer texts fit than none?",
-)
+@exercise.prop(0.5, "Can fewer texts fit than none?")
 def none_fits(t: Trial) -> None:
+    """where the parameters alone are too large, no text fits"""
     rest = sizes(t)
     for n in (600 * 2**20, t.integer(2, 9) * 10**9):
         part(t, 1, f"{n:,} parameters in a GiB", GIB, n, *rest, 1000)
@@ -126,12 +88,9 @@ def none_fits(t: Trial) -> None:
     t.close(got, 0, exercise.returns[1], note="10 bytes left")
 
 
-@exercise.prop(
-    "other precisions, for the cache and for the parameters",
-    points=0.5,
-    hint="Half precision takes 2 bytes, single precision 4, and 8-bit numbers 1.",
-)
+@exercise.prop(0.5, "Half precision takes 2 bytes, single precision 4, and 8-bit numbers 1.")
 def precisions(t: Trial) -> None:
+    """other precisions, for the cache and for the parameters"""
     layers, _, n_kv_heads, d_head = sizes(t)
     rest = layers, n_kv_heads, n_kv_heads, d_head, t.integer(100, 900)
     in_two, _ = t.values(t.call(80 * GIB, 10**9, *rest))
@@ -145,95 +104,3 @@ def precisions(t: Trial) -> None:
         want = t.values(t.call(80 * GIB, 10**9, *rest))[1]
         t.close(same, want, exercise.returns[1], note=f"{note}, in {40 * bytes_each} GiB")
         t.expect(fit != want, f"{note}: as many texts fit as with 2 bytes each")
-
-
-@exercise.mistake("What is looked up with the weights, once the keys have been compared?")
-def keys_alone(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
-    """A key-value cache holds a vector for each token, layer and head."""
-    token = n_layers * n_kv_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
-
-
-@exercise.mistake("Which heads have keys of their own?")
-def all_query_heads(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
-    """Every query head keeps its keys and values, shared or not."""
-    token = 2 * n_layers * n_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
-
-
-@exercise.mistake("Eight query heads share two key heads. Is the number of groups what you count?")
-def size_of_a_group(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
-    """As many heads are kept as query heads share one."""
-    token = 2 * n_layers * (n_heads // n_kv_heads) * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
-
-
-@exercise.mistake("A second layer projects keys from its own input. Where are they kept?")
-def one_layer(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
-    """All layers use the same cache."""
-    token = 2 * n_kv_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
-
-
-@exercise.mistake("Where does the model itself lie while it writes?")
-def model_takes_no_room(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
-    """All of the memory is for the cache."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, memory // (token * n_tokens)
-
-
-@exercise.mistake("You subtract a number of parameters from a number of bytes.")
-def a_byte_for_a_parameter(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
-    """A parameter takes one unit of memory."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters) // (token * n_tokens))
-
-
-@exercise.mistake("Is a text that fits in part one that fits? Try a memory that is a byte short.")
-def rounded(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
-    """The number of texts is rounded to the nearest whole number."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, max(0, round((memory - n_parameters * bytes_each) / (token * n_tokens)))
-
-
-@exercise.mistake("Can fewer texts fit than none?")
-def fewer_than_none(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
-    """What is left is divided by what a text takes, whatever is left."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, (memory - n_parameters * bytes_each) // (token * n_tokens)
-
-
-@exercise.alternative
-def layer_by_layer(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
-    """Adds up what each layer keeps; prints to stderr."""
-    import sys
-
-    token = 0
-    for _ in range(n_layers):
-        for vectors in ("keys", "values"):
-            print(vectors, file=sys.stderr)
-            token += n_kv_heads * d_head * bytes_each
-    left, fit = memory - n_parameters * bytes_each, 0
-    if left > 0:
-        fit = divmod(left, token * n_tokens)[0]
-    return token, fit
-
-
-@exercise.alternative
-def in_numbers(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
-    """Counts numbers first and turns them into bytes at the end."""
-    token = math.prod((2, n_layers, n_kv_heads, d_head))
-    room = memory // bytes_each - n_parameters
-    return [token * bytes_each, room // (token * n_tokens) if room >= 0 else 0]

@@ -1,36 +1,7 @@
-"""Exercise ``vit.accumulated_step``."""
-
-import math
-
-import torch
-from torch import Tensor, nn
-
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
-
-
-def reference(
-    weight: Tensor,
-    gradients: list[Tensor],
-    sizes: list[int],
-    learning_rate: float,
-    clip_norm: float | None = None,
-) -> Tensor:
-    """The weight after the step that the whole batch would have made."""
-    total = sum(sizes)
-    gradient = torch.zeros_like(weight)
-    for piece, size in zip(gradients, sizes, strict=True):
-        gradient = gradient + piece * (size / total)
-    if clip_norm is not None:
-        norm = gradient.norm()
-        gradient = gradient * torch.where(norm > clip_norm, clip_norm / norm.clamp(min=1e-30), 1.0)
-    return weight - learning_rate * gradient
-
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="vit.accumulated_step",
-    function="accumulated_step",
-    reference=reference,
     points=5,
     minutes=20,
     difficulty=2,
@@ -46,43 +17,35 @@ def _step(t: Trial, sizes: list[int]) -> tuple[Tensor, list[Tensor], list[int]]:
     return t.randn(4, 3), [common + t.randn(4, 3) for _ in sizes], sizes
 
 
-@exercise.prop(
-    "a single piece: a step against its gradient, no longer than clip_norm",
-    points=0.5,
-    hint="In which direction is a step of gradient descent, and how long is it?",
-)
+@exercise.prop(0.5, "In which direction is a step of gradient descent, and how long is it?")
 def one_piece(t: Trial) -> None:
+    """a single piece: a step against its gradient, no longer than clip_norm"""
     t.same(*_step(t, [6]), 0.5)
     t.same(*_step(t, [6]), 0.25, 1.0, note="clipped")
     t.same(*_step(t, [6]), 0.25, 0.0, note="clipped to nothing")
 
 
 @exercise.prop(
-    "pieces of one size: the step of the whole batch",
-    points=1,
-    hint="Each piece's gradient is a mean over its images. What is the mean over all of them?",
+    1, "Each piece's gradient is a mean over its images. What is the mean over all of them?"
 )
 def equal_pieces(t: Trial) -> None:
+    """pieces of one size: the step of the whole batch"""
     n = t.integer(3, 5)
     t.same(*_step(t, [4] * n), 0.5)
 
 
 @exercise.prop(
-    "pieces of different sizes: every image counts alike",
-    points=1,
-    hint="The last piece of a batch is often smaller. Do its images count more than the others'?",
+    1, "The last piece of a batch is often smaller. Do its images count more than the others'?"
 )
 def unequal_pieces(t: Trial) -> None:
+    """pieces of different sizes: every image counts alike"""
     t.same(*_step(t, [8, 8, t.integer(1, 3)]), 0.5)
     t.same(*_step(t, [t.integer(1, 3), 9]), 0.25)
 
 
-@exercise.prop(
-    "a gradient that is longer than clip_norm is shortened to it, once and as a whole",
-    points=1,
-    hint="The norm meant is that of the gradient which the step takes.",
-)
+@exercise.prop(1, "The norm meant is that of the gradient which the step takes.")
 def clipped(t: Trial) -> None:
+    """a gradient that is longer than clip_norm is shortened to it, once and as a whole"""
     weight, (first, *_), _ = _step(t, [4])
     # Each piece is long and their mean is short: nothing is to be clipped.
     cancelling = [first, -first + 0.01 * t.randn(4, 3)], [4, 4]
@@ -95,12 +58,9 @@ def clipped(t: Trial) -> None:
         t.expect((got - want).abs().max() < 1e-4, f"{note}: it is not that step with length 1")
 
 
-@exercise.prop(
-    "a shorter one keeps its length",
-    points=0.5,
-    hint="Clipping is a limit, not a length that all gradients get.",
-)
+@exercise.prop(0.5, "Clipping is a limit, not a length that all gradients get.")
 def not_lengthened(t: Trial) -> None:
+    """a shorter one keeps its length"""
     args = *_step(t, [4, 2]), 0.5
     free = t.a_tensor(t.call(*args), (4, 3))
     t.expect(not torch.equal(free, args[0]), "the step goes nowhere")
@@ -108,140 +68,18 @@ def not_lengthened(t: Trial) -> None:
     t.same(t.randn(3), [torch.zeros(3), torch.zeros(3)], [2, 2], 0.5, clip_norm=1.0, note="zeros")
 
 
-@exercise.prop(
-    "the weight and the gradients are left as they were",
-    points=0.5,
-    hint="Does `+=` on the first gradient change only your sum?",
-)
+@exercise.prop(0.5, "Does `+=` on the first gradient change only your sum?")
 def unharmed(t: Trial) -> None:
+    """the weight and the gradients are left as they were"""
     weight, pieces, sizes = _step(t, [3, 5])
     t.unchanged(weight, pieces, sizes, 0.5, 1.0)
 
 
-@exercise.prop(
-    "a size is missing or too many: a ValueError",
-    points=0.5,
-    hint="What does `zip` do when one list is longer? And with `strict=True`?",
-)
+@exercise.prop(0.5, "What does `zip` do when one list is longer? And with `strict=True`?")
 def matching(t: Trial) -> None:
+    """a size is missing or too many: a ValueError"""
     weight, pieces, sizes = _step(t, [4, 6, t.integer(2, 5)])
     t.raises(weight, pieces, sizes[:2], 0.5, why="three gradients and two sizes")
     t.raises(weight, pieces[:2], sizes, 0.5, why="two gradients and three sizes")
     got = t.a_tensor(t.call(weight, pieces, sizes, 0.5), weight.shape)
     t.expect(not torch.equal(got, weight), "the step goes nowhere")
-
-
-@exercise.mistake("Two pieces of 8 images and one of 2: which share of the mean has each?")
-def mean_of_means(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """The mean of the pieces' means is the mean of all."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    gradient = torch.stack(gradients).mean(0)
-    if clip_norm is not None and gradient.norm() > clip_norm:
-        gradient = gradient * (clip_norm / gradient.norm())
-    return weight - learning_rate * gradient
-
-
-@exercise.mistake("With four pieces instead of one, is your step four times as long?")
-def summed(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """`backward` adds gradients up, and their sum is what the optimiser should see."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    gradient = torch.stack(gradients).sum(0)
-    if clip_norm is not None and gradient.norm() > clip_norm:
-        gradient = gradient * (clip_norm / gradient.norm())
-    return weight - learning_rate * gradient
-
-
-@exercise.mistake("Two pieces that point against each other: how long is their mean?")
-def each_piece_clipped(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Each backward pass is followed by its clipping."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    gradient = torch.zeros_like(weight)
-    for piece, size in zip(gradients, sizes, strict=True):
-        if clip_norm is not None and piece.norm() > clip_norm:
-            piece = piece * (clip_norm / piece.norm())
-        gradient = gradient + piece * (size / sum(sizes))
-    return weight - learning_rate * gradient
-
-
-@exercise.mistake("What is left of the first pieces when the step is taken?")
-def zeroed_between(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Gradients are set to zero before every backward pass."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    gradient = gradients[-1]
-    if clip_norm is not None and gradient.norm() > clip_norm:
-        gradient = gradient * (clip_norm / gradient.norm())
-    return weight - learning_rate * gradient
-
-
-@exercise.mistake("After your clipping, does the gradient still point where it did?")
-def clipped_by_value(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Clipping cuts off numbers that are too large."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    gradient = torch.zeros_like(weight)
-    for piece, size in zip(gradients, sizes, strict=True):
-        gradient = gradient + piece * (size / sum(sizes))
-    if clip_norm is not None:
-        gradient = gradient.clamp(-clip_norm, clip_norm)
-    return weight - learning_rate * gradient
-
-
-@exercise.mistake("What does your clipping do to a gradient that is short already?")
-def always_scaled(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Clipping gives every gradient the norm that is asked for."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    gradient = torch.zeros_like(weight)
-    for piece, size in zip(gradients, sizes, strict=True):
-        gradient = gradient + piece * (size / sum(sizes))
-    if clip_norm is not None:
-        gradient = gradient * (clip_norm / (gradient.norm() + 1e-12))
-    return weight - learning_rate * gradient
-
-
-@exercise.mistake("You take a step for every piece. How often is the learning rate applied?")
-def steps_instead(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Several small steps are the same as one large step."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    for piece in gradients:
-        if clip_norm is not None and piece.norm() > clip_norm:
-            piece = piece * (clip_norm / piece.norm())
-        weight = weight - learning_rate * piece
-    return weight
-
-
-@exercise.alternative
-def by_torch(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Lets torch clip and step, with gradients put in by hand; prints to stderr."""
-    import sys
-
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    print("stepping", file=sys.stderr)
-    parameter = nn.Parameter(weight.clone())
-    shares = torch.tensor(sizes, dtype=weight.dtype) / sum(sizes)
-    parameter.grad = torch.tensordot(shares, torch.stack(list(gradients)), dims=1)
-    if clip_norm is not None:
-        nn.utils.clip_grad_norm_([parameter], clip_norm)
-    torch.optim.SGD([parameter], lr=learning_rate).step()
-    return parameter.detach()
-
-
-@exercise.alternative
-def running_mean(weight, gradients, sizes, learning_rate, clip_norm=None):
-    """Keeps a running mean, so that the number of images need not be known before."""
-    if len(gradients) != len(sizes):
-        raise ValueError("as many sizes as gradients")
-    mean, seen = 0 * weight, 0
-    for i in range(len(gradients)):
-        seen += sizes[i]
-        mean = mean + (gradients[i] - mean) * sizes[i] / seen
-    factor = 1.0
-    if clip_norm is not None:
-        factor = min(1.0, clip_norm / max(math.sqrt((mean * mean).sum().item()), 1e-20))
-    return weight - learning_rate * factor * mean

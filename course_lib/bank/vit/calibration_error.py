@@ -1,17 +1,7 @@
-"""Exercise ``vit.calibration_error``."""
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
-
-from course_lib.calibration import expected_calibration_error
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial
+from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 
 exercise = Exercise(
     id="vit.calibration_error",
-    function="calibration_error",
-    reference=expected_calibration_error,
     points=5,
     minutes=25,
     difficulty=3,
@@ -45,34 +35,27 @@ def _both(*parts: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 @exercise.prop(
-    "answers of one confidence: how far it is from the share that is right",
-    points=1,
-    hint="The confidence is the probability of the answer that is given, not of the label.",
+    1, "The confidence is the probability of the answer that is given, not of the label."
 )
 def one_bin(t: Trial) -> None:
+    """answers of one confidence: how far it is from the share that is right"""
     for confidence in (0.87, 0.63):
         n = t.integer(8, 14)
         t.same(*_sure(t, n, confidence, t.integer(2, n - 4)), 10)
 
 
-@exercise.prop(
-    "two confidences: bins weigh as many answers as they hold",
-    points=1.5,
-    hint="A bin of 2 answers and a bin of 20: which should count more?",
-)
+@exercise.prop(1.5, "A bin of 2 answers and a bin of 20: which should count more?")
 def two_bins(t: Trial) -> None:
+    """two confidences: bins weigh as many answers as they hold"""
     few, many = _sure(t, 4, 0.93, 1), _sure(t, t.integer(15, 25), 0.47, 8)
     t.same(*_both(few, many), 10)
     # One bin says too much and one too little: in the mean over all they would cancel.
     t.same(*_both(_sure(t, 10, 0.95, 6), _sure(t, 10, 0.55, 9)), 10, note="errors of both signs")
 
 
-@exercise.prop(
-    "within a bin, means are taken before they are compared",
-    points=1,
-    hint="Ten answers of confidence 0.8, eight of them right: what should come out?",
-)
+@exercise.prop(1, "Ten answers of confidence 0.8, eight of them right: what should come out?")
 def within_a_bin(t: Trial) -> None:
+    """within a bin, means are taken before they are compared"""
     t.same(*_sure(t, 10, 0.83, 8), 10)
     t.same(*_both(_sure(t, 10, 0.82, 9), _sure(t, 10, 0.88, 6)), 10)
     # Too sure in every bin, so that signs do not matter here.
@@ -81,12 +64,9 @@ def within_a_bin(t: Trial) -> None:
     t.same(*_both(*some), 5, note="two confidences in a bin, and bins of several sizes")
 
 
-@exercise.prop(
-    "the number of bins is a choice, and 10 if nothing is said",
-    points=0.5,
-    hint="With a single bin only the means over all count.",
-)
+@exercise.prop(0.5, "With a single bin only the means over all count.")
 def bins(t: Trial) -> None:
+    """the number of bins is a choice, and 10 if nothing is said"""
     logits, labels = _both(_sure(t, 9, 0.617, 1), _sure(t, 7, 0.683, 7), _sure(t, 5, 0.941, 1))
     for n_bins in (1, 3, t.integer(15, 40)):
         t.same(logits, labels, n_bins)
@@ -94,12 +74,12 @@ def bins(t: Trial) -> None:
 
 
 @exercise.prop(
-    "answers that are quite sure, and a confidence of one half between two bins",
-    points=1,
-    hint="A confidence of exactly 1 belongs to the last bin, and one of exactly 1/2 to the lower of"
+    1,
+    "A confidence of exactly 1 belongs to the last bin, and one of exactly 1/2 to the lower of"
     " two.",
 )
 def edges(t: Trial) -> None:
+    """answers that are quite sure, and a confidence of one half between two bins"""
     n = t.integer(6, 9)
     answers = t.integers(0, 2, n)
     certain = 200.0 * F.one_hot(answers, 3)
@@ -109,154 +89,3 @@ def edges(t: Trial) -> None:
     upper = torch.tensor([[0.75, 0.125, 0.125]]).log().repeat(6, 1)
     label = torch.tensor([0, 2, 2, 2] + [0] * 6)
     t.same(torch.cat([halves, upper]), label, 2, note="confidences 1/2 and 3/4, two bins")
-
-
-@exercise.mistake("Your confidences: can one be below a third, with three classes?")
-def confidence_of_the_label(logits, labels, n_bins=10):
-    """Confidence is the probability that the model gives to the right class."""
-    p = logits.double().softmax(-1)
-    confidence = p[torch.arange(len(labels)), labels]
-    right = (p.argmax(-1) == labels).double()
-    bins = torch.bucketize(confidence, torch.arange(1, n_bins, dtype=torch.float64) / n_bins)
-    error = 0.0
-    for m in range(n_bins):
-        inside = bins == m
-        if inside.any():
-            gap = confidence[inside].mean() - right[inside].mean()
-            error += inside.double().mean().item() * abs(gap.item())
-    return error
-
-
-@exercise.mistake("A bin with a single answer and a bin with a hundred: what does each weigh?")
-def bins_weigh_alike(logits, labels, n_bins=10):
-    """The error is the mean of the bins' errors."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    bins = torch.bucketize(confidence, torch.arange(1, n_bins, dtype=torch.float64) / n_bins)
-    errors = []
-    for m in range(n_bins):
-        inside = bins == m
-        if inside.any():
-            errors.append(abs((confidence[inside].mean() - right[inside].mean()).item()))
-    return sum(errors) / len(errors)
-
-
-@exercise.mistake("Empty bins: do they make your model better?")
-def empty_bins_count(logits, labels, n_bins=10):
-    """A bin without answers has an error of 0 and counts like the others."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    bins = torch.bucketize(confidence, torch.arange(1, n_bins, dtype=torch.float64) / n_bins)
-    error = 0.0
-    for m in range(n_bins):
-        inside = bins == m
-        if inside.any():
-            error += abs((confidence[inside].mean() - right[inside].mean()).item())
-    return error / n_bins
-
-
-@exercise.mistake("Eight of ten are right at a confidence of 0.8. Is that an error?")
-def answer_by_answer(logits, labels, n_bins=10):
-    """Each answer's confidence is compared with whether it is right."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    return (confidence - right).abs().mean().item()
-
-
-@exercise.mistake("One bin too sure, one too modest: do they make up for each other?")
-def signs_cancel(logits, labels, n_bins=10):
-    """The gaps of the bins are added with their signs."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    return abs((confidence - right).mean().item())
-
-
-@exercise.mistake("Say 'confidence 0.9, all right' and '0.9, none right'. Do you get the same?")
-def mean_confidence_only(logits, labels, n_bins=10):
-    """A calibrated model is one that is as sure as it can be."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    return (1 - confidence).mean().item()
-
-
-@exercise.mistake("Where do answers of confidence 1 go when you cut at 0, 0.1, 0.2, and so on?")
-def right_open(logits, labels, n_bins=10):
-    """A bin goes from its lower edge up to, and without, its upper one."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    error = 0.0
-    for m in range(n_bins):
-        inside = (confidence >= m / n_bins) & (confidence < (m + 1) / n_bins)
-        if inside.any():
-            gap = confidence[inside].mean() - right[inside].mean()
-            error += inside.double().mean().item() * abs(gap.item())
-    return error
-
-
-@exercise.mistake("With two bins, into which does an answer of confidence 0.9 go?")
-def last_bin_left_out(logits, labels, n_bins=10):
-    """`n_bins` edges cut the confidences into bins."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    error = 0.0
-    for m in range(n_bins - 1):
-        inside = (confidence > m / n_bins) & (confidence <= (m + 1) / n_bins)
-        if inside.any():
-            gap = confidence[inside].mean() - right[inside].mean()
-            error += inside.double().mean().item() * abs(gap.item())
-    return error
-
-
-@exercise.mistake("Is a model that says 0.92 and is right 92 times in 100 calibrated?")
-def middle_of_the_bin(logits, labels, n_bins=10):
-    """An answer's confidence is the middle of its bin."""
-    confidence, answer = logits.double().softmax(-1).max(-1)
-    right = (answer == labels).double()
-    error = 0.0
-    for m in range(n_bins):
-        inside = (confidence > m / n_bins) & (confidence <= (m + 1) / n_bins)
-        if inside.any():
-            gap = (m + 0.5) / n_bins - right[inside].mean().item()
-            error += inside.double().mean().item() * abs(gap)
-    return error
-
-
-@exercise.alternative
-def loop_over_bins(logits, labels, n_bins=10):
-    """Bins by comparisons, one after the other; warns."""
-    import warnings
-
-    warnings.warn("binning", stacklevel=1)
-    p = torch.exp(logits.double() - logits.double().logsumexp(1, keepdim=True))
-    confidence, answer = p.max(1)
-    total = 0.0
-    for m in range(n_bins):
-        low, high = m / n_bins, (m + 1) / n_bins
-        inside = [i for i, c in enumerate(confidence.tolist()) if low < min(c, 1.0) <= high]
-        if inside:
-            sure = sum(confidence[i].item() for i in inside)
-            hits = sum(bool(answer[i] == labels[i]) for i in inside)
-            total += abs(sure - hits)
-    return total / len(labels)
-
-
-@exercise.alternative
-def sums_of_gaps(logits, labels, n_bins=10):
-    """Adds up confidence minus correctness in each bin: the counts cancel."""
-    confidence, answer = F.softmax(logits, dim=-1, dtype=torch.float64).max(dim=-1)
-    gap = confidence - answer.eq(labels).double()
-    bins = (confidence * n_bins).ceil().long().clamp(1, n_bins) - 1
-    sums = torch.zeros(n_bins, dtype=torch.float64).scatter_add(0, bins, gap)
-    return sums.abs().sum().item() / labels.numel()
-
-
-@exercise.alternative
-def with_numpy(logits, labels, n_bins=10):
-    """Counts with numpy and returns its number."""
-    import numpy as np
-
-    confidence, answer = (x.numpy() for x in logits.softmax(-1).max(-1))
-    right = answer == labels.numpy()
-    edges = (torch.arange(1, n_bins) / n_bins).numpy()
-    inside = np.digitize(confidence, edges, right=True)[:, None] == np.arange(n_bins)
-    sums = (inside * (right - confidence.astype(np.float64))[:, None]).sum(0)
-    return np.abs(sums).sum() / len(right)

@@ -97,12 +97,12 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
     options = [n for n, holds in enumerate(before) if holds]
     for change in every[:MOST_CHANGES]:
         try:
-            found = _fallen(bench, before, change)
+            outcome = _fallen(bench, before, change)
         except Undecided:
             continue
-        if found is None or len(options) < 2:
+        if outcome is None or len(options) < 2:
             continue
-        fallen, report = found
+        fallen, report = outcome
         reasons = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
         yield Question(
             "changed",
@@ -132,8 +132,8 @@ def removed(bench: Bench, draw: random.Random) -> Iterator[Question]:
         return
     alone: dict[int, list[Change]] = {}
     for change in passes:
-        if (found := _fallen(bench, before, change)) and len(found[0]) == 1:
-            alone.setdefault(found[0][0], []).append(change)
+        if (outcome := _fallen(bench, before, change)) and len(outcome[0]) == 1:
+            alone.setdefault(outcome[0][0], []).append(change)
     single = [(n, changes[0]) for n, changes in alone.items() if len(changes) == 1]
     draw.shuffle(single)
     lines = sorted(change.first for change in passes)
@@ -167,7 +167,7 @@ def _called(bench: Bench, one: Input) -> str:
 
 def seen(bench: Bench, draw: random.Random) -> Iterator[Question]:
     """The shape, or the value, that a line gives."""
-    found: list[tuple[int, Question]] = []
+    questions: list[tuple[int, Question]] = []
     for one, trace in _traced(bench, draw):
         if trace.raised:
             continue
@@ -176,10 +176,10 @@ def seen(bench: Bench, draw: random.Random) -> Iterator[Question]:
             node = bench.unit.lines.get(line)
             if node is None or name == "_" or isinstance(getattr(node, "value", 0), ast.Constant):
                 continue
-            said = _said(form)
-            if not said:
+            words = _said(form)
+            if not words:
                 continue
-            what, answer = said
+            what, answer = words
             first = " for the first time" if times[line] > 1 else ""
             given = f"`{name}` once line {line} has run"
             given = f"what line {line} returns" if name == "return" else given
@@ -189,9 +189,9 @@ def seen(bench: Bench, draw: random.Random) -> Iterator[Question]:
             question = Question(
                 "seen", bench.exercise.id, f"{_called(bench, one)} {text}", answer, facts=facts
             )
-            found.append((easy, question))
-    draw.shuffle(found)
-    yield from (question for _, question in sorted(found, key=lambda pair: pair[0]))
+            questions.append((easy, question))
+    draw.shuffle(questions)
+    yield from (question for _, question in sorted(questions, key=lambda pair: pair[0]))
 
 
 def _said(form: Any) -> tuple[str, str] | None:
@@ -211,18 +211,18 @@ def ran(bench: Bench, draw: random.Random) -> Iterator[Question]:
     tries = any(isinstance(node, ast.Try) for node in ast.walk(bench.unit.tree))
     for one, trace in _traced(bench, draw):
         times, last = Counter(trace.lines), trace.lines[-1]
-        found: list[tuple[str, str, dict[str, Any]]] = []
+        drafts: list[tuple[str, str, dict[str, Any]]] = []
         if trace.raised and not tries and last in own:
-            found.append((f"It raises a {trace.raised}. On which line?", str(last), {}))
+            drafts.append((f"It raises a {trace.raised}. On which line?", str(last), {}))
         if not trace.raised and len(asked) >= 2 and not all(times[line] for line in asked):
             answer = _listed([line for line in asked if times[line]]) or "none of them"
-            found.append((f"Which of the lines {_listed(asked)} run?", answer, {"asked": asked}))
+            drafts.append((f"Which of the lines {_listed(asked)} run?", answer, {"asked": asked}))
         for line in [] if trace.raised else asked:
             if 2 <= times[line] <= MOST_TIMES:
                 text = f"How often does line {line} run?"
-                found.append((text, str(times[line]), {"line": line}))
-        if found:
-            text, answer, facts = draw.choice(found)
+                drafts.append((text, str(times[line]), {"line": line}))
+        if drafts:
+            text, answer, facts = draw.choice(drafts)
             facts["place"] = list(one.place)
             yield Question(
                 "ran", bench.exercise.id, f"{_called(bench, one)} {text}", answer, facts=facts

@@ -10,7 +10,8 @@ from typing import Any
 
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise, find
-from course_lib.checks.report import Report, grade
+from course_lib.checks.grading import grade
+from course_lib.checks.report import Report
 from course_lib.grading.authoring import CHECK, Assignment
 from course_lib.grading.cells import id_of
 from course_lib.grading.defence import unit
@@ -54,18 +55,18 @@ class Bench:
         self.define(text)
 
         def checked(worker: Worker) -> Report:
-            proxy, left = worker.proxy(), MOST_REQUESTS
+            proxy, requests = worker.proxy(), MOST_REQUESTS
 
             def counted(frame: bytes) -> bytes:
-                nonlocal left
-                left -= 1
-                if left < 0:
+                nonlocal requests
+                requests -= 1
+                if requests < 0:
                     # A property takes all errors but this one for the answer's.
                     why = "its checks take too long for a sheet"
                     raise AnswerLost(why) from Undecided(why)
                 return proxy.exchange(frame)
 
-            return grade(self.exercise, AnswerProxy(counted), seed, name_mistake=False)
+            return grade(self.exercise, AnswerProxy(counted), seed, examples=False)
 
         report = self._safely(checked)
         if any(row.open for row in report.rows):

@@ -18,8 +18,8 @@ from torch import Tensor
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.compare import kind, name
 from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.grading import quiet
 from course_lib.checks.protocol import unpack
-from course_lib.checks.report import quiet
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.structure import copies
 from course_lib.checks.trial import Trial, attempt
@@ -47,7 +47,7 @@ class Input:
     @property
     def hidden(self) -> bool:
         """Whether there are random numbers that are not printed."""
-        return any("random numbers" in said for _, said in self.words)
+        return any("random numbers" in text for _, text in self.words)
 
     @property
     def shapes(self) -> set[tuple[int, ...]]:
@@ -56,7 +56,7 @@ class Input:
         return {tuple(a.shape) for a in (*args, *kwargs.values()) if isinstance(a, Tensor)}
 
     def __str__(self) -> str:
-        return "; ".join(f"{called} = {said}" for called, said in self.words) or "no argument"
+        return "; ".join(f"{called} = {text}" for called, text in self.words) or "no argument"
 
 
 @cache
@@ -65,8 +65,8 @@ def inputs(identifier: str) -> tuple[Input, ...]:
     exercise = find(identifier)
     by_words: dict[tuple[tuple[str, str], ...], Input] = {}
     for place, call in _calls(exercise):
-        said = _words(exercise, call)
-        if said is not None and said not in by_words:
+        words = _words(exercise, call)
+        if words is not None and words not in by_words:
             args, kwargs = call
             hidden = any(map(_hidden, (*args, *kwargs.values())))
             # One after the other: what was the same twice is not on paper, where it is not told.
@@ -78,7 +78,7 @@ def inputs(identifier: str) -> tuple[Input, ...]:
                 )
                 for _ in range(DRAWS - 1 if hidden else 1)
             ]
-            by_words[said] = Input(place, said, (call, *others))
+            by_words[words] = Input(place, words, (call, *others))
     # The last properties are about edges: of many inputs some of each kind stay.
     distinct = list(by_words.values())
     return tuple(distinct[:: max(1, -(-len(distinct) // MOST_INPUTS))])

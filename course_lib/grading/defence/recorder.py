@@ -30,9 +30,9 @@ def __form__(value, depth=0):  # type: ignore[no-untyped-def]
     if type(value) in (torch.Tensor, torch.nn.Parameter):
         return ["tensor", str(value.dtype), list(value.shape)]
     if value is None or type(value) in (bool, int, float, str):
-        said = repr(value)
+        text = repr(value)
         # A value that is too long to be written down is none to ask for, nor is a part of it.
-        return ["plain", said] if len(said) <= 40 else ["other", type(value).__name__]
+        return ["plain", text] if len(text) <= 40 else ["other", type(value).__name__]
     if type(value) in (tuple, list, torch.Size) and depth < 3 and len(value) <= 8:
         return ["several", type(value).__name__, [__form__(v, depth + 1) for v in value]]
     return ["other", type(value).__name__]

@@ -52,10 +52,10 @@ class Unit:
     @cached_property
     def lines(self) -> dict[int, ast.stmt]:
         """Simple statements inside of functions, by their line, where no other one shares it."""
-        found = [node for body in _bodies(self.tree) for node in body]
+        nodes = [node for body in _bodies(self.tree) for node in body]
         return {
             node.lineno: node
-            for node in found
+            for node in nodes
             if isinstance(node, SIMPLE) and not _silent(node) and self.alone(node)
         }
 
@@ -86,7 +86,7 @@ class Unit:
         if [type(n) for n in here] != [type(n) for n in there]:
             return []
         places = {other.lineno - 1: node for node, other in zip(here, there, strict=True)}
-        found = []
+        edits = []
         with warnings.catch_warnings():
             # Whether `1[0]` is what was meant is asked of the student.
             warnings.simplefilter("ignore")
@@ -99,8 +99,8 @@ class Unit:
             if len(other) == 1 and (node := places.get(other[0])) and self.alone(node):
                 span, line = self.own(node), now[other[0]].strip()
                 swaps = _one_sign(was[other[0]].strip(), line)
-                found.append(Change(span[0], span[-1], line, self._alone(source), swaps))
-        return found
+                edits.append(Change(span[0], span[-1], line, self._alone(source), swaps))
+        return edits
 
     def _alone(self, source: str) -> str:
         """A changed answer in which a name that it no longer gives a value has none.
@@ -133,13 +133,13 @@ class Unit:
 
 def _globals(source: str) -> set[str]:
     """The names that functions read and do not give a value to."""
-    tables, found = [symtable.symtable(source, "<answer>", "exec")], set()
+    tables, names = [symtable.symtable(source, "<answer>", "exec")], set()
     while tables:
         table = tables.pop()
         tables += table.get_children()
         if table.get_type() != "module":
-            found |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-    return found
+            names |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+    return names
 
 
 def find(sources: Iterable[str], function: str) -> Unit | None:
@@ -168,10 +168,10 @@ def _verbatim(source: str, node: ast.stmt) -> str:
     left_out: set[int] = set()
     for inner in ast.walk(node):
         if isinstance(inner, KEPT[:2]) and ast.get_docstring(inner) and len(inner.body) > 1:
-            said = inner.body[0]
+            doc = inner.body[0]
             # On one line with others it stays.
-            if said.lineno > inner.lineno and inner.body[1].lineno > (said.end_lineno or 0):
-                left_out |= {*range(said.lineno, (said.end_lineno or 0) + 1)}
+            if doc.lineno > inner.lineno and inner.body[1].lineno > (doc.end_lineno or 0):
+                left_out |= {*range(doc.lineno, (doc.end_lineno or 0) + 1)}
     lines = source.splitlines()
     return "\n".join(
         lines[n - 1].rstrip()

@@ -41,8 +41,8 @@ from types import (
 import torch
 
 import course_lib
-from course_lib.checks.absent import absent
 from course_lib.checks.forbidden import FORBIDDEN
+from course_lib.checks.import_stubs import absent
 from course_lib.grading.judging import as_run
 
 # The words of each kind; what they are for stands beside them.
@@ -89,17 +89,19 @@ del _guards
 """
 
 
-def ordinary(own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str] = ()) -> bool:
+def uses_known_names(
+    own: Sequence[str], given: Sequence[str] = (), kinds: Sequence[str] = ()
+) -> bool:
     """Whether code can't do more than compute, nor by what is forbidden: nothing is run.
 
     A student wrote ``own``; names of ``given``, which was handed out, may be used.
 
     Example:
-        >>> ordinary(["import torch", "def answer(q): return torch.softmax(q, -1)"])
+        >>> uses_known_names(["import torch", "def answer(q): return torch.softmax(q, -1)"])
         True
-        >>> ordinary(["import sys", "def answer(q): return sys._getframe()"])
+        >>> uses_known_names(["import sys", "def answer(q): return sys._getframe()"])
         False
-        >>> ordinary(["import torch", "x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
+        >>> uses_known_names(["x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
         False
     """
     forbidden = {w for kind in kinds for w in (*FORBIDDEN[kind].names, *FORBIDDEN[kind].allied)}
@@ -119,11 +121,11 @@ class Reading:
 
     Example:
         >>> reading = Reading(["import torch", "x = y = 1"])
-        >>> reading.odd("x = torch.fft.rfft(torch.ones(4))")
+        >>> reading.unusual_names("x = torch.fft.rfft(torch.ones(4))")
         []
-        >>> reading.odd("x = torch.ops.aten.tanh_backward(x, y)")
+        >>> reading.unusual_names("x = torch.ops.aten.tanh_backward(x, y)")
         ['tanh_backward', 'aten', 'ops']
-        >>> reading.odd("!ls")
+        >>> reading.unusual_names("!ls")
         ['a command']
     """
 
@@ -134,8 +136,8 @@ class Reading:
         modules: Mapping[str, str] | None = None,
     ) -> None:
         self.modules = dict(modules or {})
-        written = [(found, source) for source in own if (found := as_run.WRITES.match(source))]
-        texts = {found[1]: source[found.end() :] for found, source in written}
+        written = [(match, source) for source in own if (match := as_run.WRITES.match(source))]
+        texts = {match[1]: source[match.end() :] for match, source in written}
         texts |= {name.removesuffix(".py"): text for name, text in self.modules.items()}
         self.own = (*own, *texts.values())
         self.bound = (_names(self.own) | _names(tuple(given))) - _unknown(self.own)
@@ -144,7 +146,7 @@ class Reading:
         # What is there already is what an import finds first.
         self.beside = {name for name in texts if not importlib.util.find_spec(name)}
 
-    def odd(self, part: str, *, guarded: bool = True) -> list[str]:
+    def unusual_names(self, part: str, *, guarded: bool = True) -> list[str]:
         """The names in a statement that lead elsewhere; one of :func:`.as_run.statements`."""
         if written := as_run.WRITES.match(part):
             return self._module(part[written.end() :])[1]
@@ -157,12 +159,12 @@ class Reading:
         if re.search(r"#\s*type:(?!\s*ignore)", part):
             # TorchScript evaluates it.
             return ["a type comment"]
-        found = _odd(tree, self.bound, self.fields, self.beside, GUARDED if guarded else ())
-        return list(dict.fromkeys(found))
+        names = _odd(tree, self.bound, self.fields, self.beside, GUARDED if guarded else ())
+        return list(dict.fromkeys(names))
 
     def _module(self, text: str) -> tuple[str, list[str]]:
         """A module's text without what is odd, and what that is; nothing in it is guarded."""
-        parts = {part: self.odd(part, guarded=False) for part in as_run.statements(text)}
+        parts = {part: self.unusual_names(part, guarded=False) for part in as_run.statements(text)}
         plain = "\n".join(part for part, names in parts.items() if not names)
         return plain, [name for names in parts.values() for name in names]
 
@@ -180,9 +182,9 @@ class Reading:
 
 def _reached(tree: ast.AST) -> set[str]:
     """Names of what others define: attributes, and what is imported."""
-    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return found.union(alias.name for node in imports for alias in node.names)
+    return names.union(alias.name for node in imports for alias in node.names)
 
 
 @cache
@@ -206,13 +208,13 @@ def plain_words() -> frozenset[str]:
               itertools, collections, torch.Tensor, torch.nn, torch.nn.Module, torch.optim,
               torch.nn.functional, torch.nn.init, torch.linalg, torch.special, torch.fft,
               torch._C._VariableFunctions)  # fmt: skip
-    found = {
+    words = {
         name for o in owners for name in dir(o)
         if not isinstance(getattr(o, name, None), ModuleType)
     }  # fmt: skip
-    found.update(torch.functional.__all__)
-    found.update(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
-    public = {name for name in found - _HATCHES if not name.startswith("_")}
+    words.update(torch.functional.__all__)
+    words.update(name for name, value in vars(torch).items() if isinstance(value, torch.dtype))
+    public = {name for name in words - _HATCHES if not name.startswith("_")}
     return frozenset({*VOCABULARY, *_HARMLESS, *public})
 
 
@@ -227,18 +229,18 @@ def _inner_words() -> frozenset[str]:
 @cache
 def _fields(own: tuple[str, ...]) -> frozenset[str]:
     """Attributes that a notebook gives its own classes and objects."""
-    found: set[str] = set()
+    names: set[str] = set()
     for tree in _parts(own):
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                found.update(_bound(node.body))
+                names.update(_bound(node.body))
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.add(node.attr)
+                names.add(node.attr)
             elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _KEEPING:
                 first = node.args[0] if node.args else None
                 if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                    found.add(first.value)
-    return frozenset(found)
+                    names.add(first.value)
+    return frozenset(names)
 
 
 @cache
@@ -251,13 +253,13 @@ def _offered(module: str) -> frozenset[str]:
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if not (rest == "plots" or rest.split(".")[0] == "data") or not path.is_file():
         return frozenset()
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("course_lib"):
             continue
         if not isinstance(node, ast.Import):
-            found.update(_bound([node]))
-    return frozenset(name for name in found if not name.startswith("_"))
+            names.update(_bound([node]))
+    return frozenset(name for name in names if not name.startswith("_"))
 
 
 def _of_library(node: ast.ImportFrom) -> Iterator[str]:

@@ -62,10 +62,10 @@ def as_run(source: str) -> str:
 @lru_cache(maxsize=4096)
 def tree(source: str) -> ast.Module:
     """What IPython runs of a cell, but for the one magic that notebooks begin with."""
-    found = ast.parse(as_run(source))
+    module = ast.parse(as_run(source))
     if "inline" in source:
-        found.body = [node for node in found.body if ast.unparse(node) != INLINE]
-    return found
+        module.body = [node for node in module.body if ast.unparse(node) != INLINE]
+    return module
 
 
 def by_word(source: str) -> bool:

@@ -35,8 +35,8 @@ def raised(source: str, outputs: Sequence[dict[str, Any]]) -> Raised | None:
     for output in outputs:
         if output["output_type"] == "error":
             # A cell has no file: its name would be another one in every kernel.
-            told = _CELL.sub(r" (\1)", str(output["evalue"]))
-            words = (plain(word, 160).strip() for word in (str(output["ename"]), told))
+            message = _CELL.sub(r" (\1)", str(output["evalue"]))
+            words = (plain(word, 160).strip() for word in (str(output["ename"]), message))
             return Raised(source, ": ".join(word for word in words if word))
     return None
 

@@ -63,19 +63,19 @@ class Group:
 
     def _sweep(self) -> None:
         """Remove the groups of workers that have ended."""
-        left = []
+        folders = []
         for folder in self.made:
             try:
                 folder.rmdir()
             except OSError:
-                left.append(folder)
-        self.made = [folder for folder in left if folder.exists()]
+                folders.append(folder)
+        self.made = [folder for folder in folders if folder.exists()]
 
     def remove(self) -> None:
         """Remove everything."""
         for folder in self.parents:
-            for left in folder.glob("[0-9]*"):
+            for subfolder in folder.glob("[0-9]*"):
                 with contextlib.suppress(OSError):
-                    left.rmdir()
+                    subfolder.rmdir()
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -76,13 +76,13 @@ class Worker:
 
     def proxy(self) -> AnswerProxy:
         """The student's functions, as the checks of one exercise see them."""
-        left = MAX_REPLIES
+        room = MAX_REPLIES
 
         def exchange(frame: bytes) -> bytes:
-            nonlocal left
+            nonlocal room
             reply = self.exchange(frame, self.limits.call)
-            left -= weight(reply)
-            if left < 0:
+            room -= weight(reply)
+            if room < 0:
                 self.end()
                 raise AnswerLost("its answers are too large to be kept while they are compared")
             return reply
@@ -132,10 +132,10 @@ class Worker:
             raise self._obituary() from None
 
     def _before(self, deadline: float) -> None:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        self.socket.settimeout(left)
+        self.socket.settimeout(seconds)
 
     def _receive(self, size: int, deadline: float) -> bytes:
         data = bytearray()
@@ -150,11 +150,11 @@ class Worker:
     def _obituary(self) -> AnswerLost:
         # It hung up, so it is about to end: its own exit code says more than our kill.
         ready = select.select([self.ended], [], [], 1)[0] if self.alive else []
-        said = os.read(self.ended, 16).decode() if ready else ""
+        status = os.read(self.ended, 16).decode() if ready else ""
         self.end()
-        if not said:
+        if not status:
             return Killed("the process was ended, with all it had started")
-        code = int(said)
+        code = int(status)
         if code == -signal.SIGKILL:
             return Killed("the process was ended by SIGKILL")
         if code < 0:

@@ -6,23 +6,26 @@ twice, and is written once. An answer is let go as soon as it is there: the sche
 dead worker's answers made again for as long as somebody holds on to them.
 """
 
+from __future__ import annotations
+
 import asyncio
 import concurrent.futures
 import contextlib
 import logging
-import pickle
 import queue
 import sys
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from course_lib.errors import Refused
 from course_lib.grading.judging import judge_process
-from course_lib.grading.judging.forkserver import WorkerFailed
-from course_lib.grading.judging.pool import JudgeDied
+from course_lib.grading.judging.forkserver import JudgeDied, WorkerFailed
 from course_lib.grading.judging.results import Files, Task, Verdict
+
+if TYPE_CHECKING:
+    from course_lib.grading.judging.marking import Marker
 
 # Submissions that are handed out at the same time; more would only lie in the scheduler's memory.
 WINDOW = 256
@@ -49,7 +52,12 @@ class Cluster:
     """
 
     def __init__(
-        self, address: str, patience: float = 120.0, tell: Callable[[str], None] = _tell
+        self,
+        address: str,
+        patience: float = 120.0,
+        tell: Callable[[str], None] = _tell,
+        *,
+        walls: bool = True,
     ) -> None:
         try:
             import distributed
@@ -58,7 +66,7 @@ class Cluster:
                 "grading on a cluster needs dask.distributed: pip install -e '.[cluster]'"
             ) from None
         self._dask, self._closed = distributed, distributed.client.ClosedClientError
-        self.address, self.patience, self.tell = address, patience, tell
+        self.address, self.patience, self.tell, self.walls = address, patience, tell, walls
         self.idle = self.began = 0.0
         # It reports what is handled here; each part of it has a level of its own.
         for name in [n for n in logging.root.manager.loggerDict if n.startswith("distributed")]:
@@ -67,7 +75,7 @@ class Cluster:
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
         """A connection, as soon as there is a scheduler."""
-        until, told = time.monotonic() + self.patience, False
+        until, announced = time.monotonic() + self.patience, False
         while True:
             try:
                 client = self._dask.Client(self.address, timeout=min(10.0, self.patience))
@@ -83,9 +91,9 @@ class Cluster:
                     f"no scheduler at {self.address} ({failed}): start `dask scheduler` there."
                     " Nothing is lost; the same command goes on from here"
                 )
-            if not told:
+            if not announced:
                 self.tell(f"waiting for a scheduler at {self.address}")
-                told = True
+                announced = True
             time.sleep(LOOK)
         try:
             yield client
@@ -94,19 +102,14 @@ class Cluster:
                 client.close(timeout=5)
 
     def judge_all(
-        self,
-        name: str,
-        tasks: Sequence[Task],
-        request: Callable[[Task], bytes],
-        meanwhile: Callable[[], None] = lambda: None,
+        self, marker: Marker, tasks: Sequence[Task]
     ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
         """Judge many submissions, as many at a time as there are workers.
 
-        ``request`` makes what a worker has to know. Yields each task with what came of it, as they
-        finish.
+        Yields each task with what came of it, as they finish.
         """
         waiting = {task.student: task for task in tasks}
-        begun = False
+        self.began = 0.0
         while waiting:
             with self._client() as client:
                 answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -124,17 +127,16 @@ class Cluster:
                         if len(out) >= WINDOW:
                             break
                         if student not in held:
-                            key = f"{name}-{task.key[:16]}-{student}-{life}"
+                            key = f"{marker.assignment.name}-{task.key[:16]}-{student}-{life}"
+                            request = judge_process.request(marker, task, walls=self.walls)
                             future = client.submit(
-                                judge_process.judge, request(task), key=key, pure=False
+                                judge_process.judge, request, key=key, pure=False
                             )
                             out[future] = task
                             future.add_done_callback(answers.put)
 
                 hand_out()
-                if not begun:
-                    begun, self.began = True, time.perf_counter()
-                    meanwhile()
+                self.began = self.began or time.perf_counter()
                 while waiting:
                     try:
                         future = self._next(client, answers)
@@ -155,7 +157,7 @@ class Cluster:
     def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
         """The next answer, or that the scheduler is gone."""
         begun = since = time.monotonic()
-        told = False
+        announced = False
         while True:
             try:
                 future = answers.get(timeout=LOOK)
@@ -166,10 +168,10 @@ class Cluster:
             if client.status != "running":
                 raise _Lost
             if self._staffed(client):
-                since, told = time.monotonic(), False
-            elif not told:
+                since, announced = time.monotonic(), False
+            elif not announced:
                 self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
-                told = True
+                announced = True
             if time.monotonic() - since > self.patience:
                 raise Refused(
                     f"no worker at {self.address} for {self.patience:.0f} seconds: start"
@@ -189,7 +191,7 @@ class Cluster:
             if future.status not in ("finished", "error"):
                 raise _Lost
             error = future.exception() if future.status == "error" else None
-            said = b"" if error else future.result()
+            answer = b"" if error else future.result()
         except _CUT:
             raise _Lost from None  # It was on its way here.
         if error:
@@ -199,7 +201,4 @@ class Cluster:
                 f"a worker at {self.address} cannot judge: {type(error).__name__}: {error}."
                 " Scheduler and workers need the same installation as this command"
             )
-        kind, content = pickle.loads(said)
-        if kind == "failed":
-            raise WorkerFailed(content)
-        return content if kind == "done" else JudgeDied(content)
+        return judge_process.answer(answer)

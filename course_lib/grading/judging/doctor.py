@@ -95,9 +95,9 @@ def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> dict[str, bo
     with _bait(places) as bait, Worker(forkserver, Limits(cell=60)) as worker:
         probes = json.dumps({probe.name: probe.code for probe in PROBES})
         outputs = worker.run(_FRAME.format(bait=json.dumps(bait), probes=probes))
-    said = "".join(str(o.get("text", "")) for o in outputs if o.get("name") == "stdout")
+    printed = "".join(str(o.get("text", "")) for o in outputs if o.get("name") == "stdout")
     try:
-        results = json.loads(said)
+        results = json.loads(printed)
         return {probe.name: bool(results[probe.name]) for probe in PROBES}
     except (ValueError, KeyError):
         raise WorkerFailed(f"the probes of the walls did not run: {str(outputs)[-500:]}") from None

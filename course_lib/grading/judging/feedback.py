@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 from nbformat import NotebookNode
 
 from course_lib.checks.exercise import find
@@ -56,8 +57,15 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
     style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["code"] = _with_code
     page = environment.from_string((here / name).read_text(encoding="utf-8"))
     return page, style, digest
+
+
+def _with_code(text: str) -> Markup:
+    """A text, escaped, in which what stands between backticks is code."""
+    parts = enumerate(text.split("`"))
+    return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(p) for n, p in parts)
 
 
 def _exercise(judged: Judged, mark: Mark, url: str) -> dict[str, Any]:
@@ -103,10 +111,10 @@ def written_beside(notebook: NotebookNode, release: NotebookNode, grade_id: str)
     """Texts of the student's own next to a marked cell."""
     given = {inert(c.source).strip() for c in release.cells if c.cell_type == "markdown"}
     place = next(n for n, c in enumerate(notebook.cells) if id_of(c) == grade_id)
-    found = []
+    texts = []
     for cells in (notebook.cells[place + 1 :], reversed(notebook.cells[:place])):
         for cell in itertools.takewhile(lambda c: not id_of(c), cells):
             text = cell.source.strip()
             if cell.cell_type == "markdown" and text and text not in given:
-                found.append(text)
-    return found
+                texts.append(text)
+    return texts

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course_lib.errors import Refused
-from course_lib.grading.judging import sandbox
+from course_lib.grading.judging import sandbox, sandbox_package
 from course_lib.grading.judging.cgroup import Group
 from course_lib.grading.judging.mounts import mounts
 
@@ -58,15 +58,20 @@ class ForkServerLost(RuntimeError):
     """The warm parent is gone; a new one has to be started."""
 
 
+class JudgeDied(Refused, RuntimeError):
+    """The process that judged a submission was killed, each time it was tried."""
+
+
 class ForkServer:
     """A running warm parent; use it as a context manager.
 
-    Its ``package`` is of :func:`.sandbox_package.build`. Without ``walls``, students' processes can
-    read and write whatever the grader's account can.
+    The sandbox package lies in ``kits``, and is written there if it does not. Without ``walls``,
+    students' processes can read and write whatever the grader's account can.
     """
 
-    def __init__(self, package: Path, *, judges: int = 1, walls: bool = True) -> None:
-        self.package, self.walls = package, walls
+    def __init__(self, kits: Path, *, judges: int = 1, walls: bool = True) -> None:
+        package = sandbox_package.build(kits)
+        self.walls = walls
         self.folder = tempfile.TemporaryDirectory(prefix="course-grader-")
         self.own_users = False
         root = Path(self.folder.name, "root")
@@ -94,8 +99,8 @@ class ForkServer:
             other.close()
         # What it is told here stands in no list of processes, and nowhere in a student's.
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError), self.process.stdin as said:
-            json.dump([theirs, str(package), visible, str(root)], said)
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
+            json.dump([theirs, str(package), visible, str(root)], pipe)
         self._ready = 0
         self.made = 0
         self.group = Group.create()
@@ -118,8 +123,8 @@ class ForkServer:
         if not answer:
             self.process.kill()
             self.process.wait()
-            said = self._log.read_text(errors="replace").strip()[-4000:]
-            raise WorkerFailed(f"the grading worker did not start\n{said}")
+            log = self._log.read_text(errors="replace").strip()[-4000:]
+            raise WorkerFailed(f"the grading worker did not start\n{log}")
         control.settimeout(None)
         self.own_users = json.loads(answer)["own_users"]
         self._ready |= 1 << judge
@@ -140,31 +145,31 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         ended, ending = os.pipe()
-        kept = contextlib.ExitStack()
-        kept.callback(os.close, ended)
-        kept.callback(ours.close)
+        descriptors = contextlib.ExitStack()
+        descriptors.callback(os.close, ended)
+        descriptors.callback(ours.close)
         self.made += 1
         home = f"{self.home}/{judge}-{self.made}"
         wanted = {"home": home, "needs": list(needs), "without": list(without)}
         message = json.dumps({**limits, **wanted}).encode()
         try:
-            with kept:
+            with descriptors:
                 try:
                     socket.send_fds(self.controls[judge], [message], [theirs.fileno(), ending])
                 finally:
                     theirs.close()
                     os.close(ending)
                 ours.settimeout(30)
-                said, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
-                if not said and self._gone(judge):
+                greeting, extra, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(12))
+                if not greeting and self._gone(judge):
                     raise ForkServerLost("the warm parent ended while it started a worker")
-                if not said:
+                if not greeting:
                     raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
                 pid = struct.unpack("iII", extra[0][2])[0]
                 self.group.add(pid)
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
                 ours.send(b"g")
-                kept.pop_all()
+                descriptors.pop_all()
         except (BrokenPipeError, ConnectionResetError, TimeoutError) as error:
             raise ForkServerLost(f"the warm parent is gone: {error}") from None
         return ours, pid, ended

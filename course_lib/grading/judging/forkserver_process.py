@@ -121,8 +121,8 @@ _provided: set[str] = set()
 def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, number: int) -> None:
     """In the first fork: walls, then a fork that waits and one that serves."""
     connection, ending = descriptors
-    kept = sorted({2, connection, ending, *([] if proc is None else [proc]), 1024})
-    for low, high in pairwise(kept):
+    needed = sorted({2, connection, ending, *([] if proc is None else [proc]), 1024})
+    for low, high in pairwise(needed):
         os.closerange(low + 1, high)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if proc is None:

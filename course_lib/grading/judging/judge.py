@@ -16,10 +16,10 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
-from course_lib.checks.absent import ABSENT
 from course_lib.checks.answer_proxy import AnswerLost
 from course_lib.checks.exercise import find
 from course_lib.checks.forbidden import named
+from course_lib.checks.import_stubs import ABSENT
 from course_lib.checks.report import Report, refused
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.cells import marks
@@ -29,7 +29,7 @@ from course_lib.grading.judging.allowlist import Reading
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
-from course_lib.grading.judging.second_look import PLEASE, Looker
+from course_lib.grading.judging.second_look import PLEASE, SecondGrader
 from course_lib.grading.judging.session import Session
 
 # Characters of all outputs of a notebook together.
@@ -89,12 +89,12 @@ def judge_notebook(
     """
     result = Judged(new_notebook(metadata=dict(release.metadata)), [], submission.notes)
     limits = limits or Limits()
-    left = limits.whole if seconds is None else seconds
+    budget = limits.whole if seconds is None else seconds
     written = "\n".join(c.source for c in submission.notebook.cells if c.cell_type == "code")
     needs = [name for name in COSTLY if name in written]
     start = partial(Worker, forkserver, limits, judge, needs, beside=submission.modules)
-    session = Session(start, left)
-    kept = MAX_KEPT
+    session = Session(start, budget)
+    room = MAX_KEPT
     failed: list[Raised] = []
     cells = align(submission, release)
 
@@ -105,13 +105,15 @@ def judge_notebook(
 
     theirs, given = _by_author(submission, release)
     reading = partial(Reading, theirs, given, submission.modules)
-    looker = Looker(bare, seed, given, submission.modules, cache(reading), failed, result.notes)
+    second_look = SecondGrader(
+        bare, seed, given, submission.modules, cache(reading), failed, result.notes
+    )
     try:
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
-            said = marks(cell) if own else {}
-            if said.get("grade"):
-                mark = _judge_cell(cell, session, looker)
+            facts = marks(cell) if own else {}
+            if facts.get("grade"):
+                mark = _judge_cell(cell, session, second_look)
                 result.marks.append(mark)
                 if mark.report and mark.report.undefined():
                     explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
@@ -124,11 +126,11 @@ def judge_notebook(
                         result.notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
                     failed.append(error)
                 # An output without a word takes its room, too.
-                kept -= sum(len(str(output)) + 1000 for output in cell.outputs)
-                if kept < 0:
+                room -= sum(len(str(output)) + 1000 for output in cell.outputs)
+                if room < 0:
                     cell.outputs = [_output("stream", name="stdout", text=FULL)]
                 if lost:
-                    where = said.get("grade_id", "one of the student's own cells")
+                    where = facts.get("grade_id", "one of the student's own cells")
                     result.notes.append(f"While running {where}: {lost}. The rest went on without.")
                     cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
     finally:
@@ -163,18 +165,18 @@ def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
     return named(exercise.forbidden, sources, exercise.function)
 
 
-def _judge_cell(cell: NotebookNode, session: Session[Worker], looker: Looker) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session[Worker], second_look: SecondGrader) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:
         return Mark(grade_id, points, None, reason="to be graded by hand")
     exercise = find(match[1])
     try:
-        report = looker.report(exercise, session)
+        report = second_look.report(exercise, session)
     except AnswerLost as lost:
         reason = f"The answer did not survive its check: {lost}."
         cell.outputs = [_error("Lost", reason)]
-        looker.notes.append(f"{exercise.id}: {lost}.")
+        second_look.notes.append(f"{exercise.id}: {lost}.")
         session.replay(lost)
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = _table(report)

@@ -25,7 +25,7 @@ from course_lib.errors import Refused
 
 if TYPE_CHECKING:
     from course_lib.grading.judging.channel import Limits
-    from course_lib.grading.judging.forkserver import ForkServer
+    from course_lib.grading.judging.forkserver import ForkServer, JudgeDied
     from course_lib.grading.judging.marking import Marker
     from course_lib.grading.judging.results import Files, Task, Verdict
 
@@ -35,22 +35,31 @@ ATTEMPTS = 2
 _here = threading.local()
 
 
-def request(
-    assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
-) -> bytes:
+def request(marker: Marker, task: Task, *, walls: bool) -> bytes:
     """A submission to be judged, and all that its grade is decided from, as bytes.
 
-    A worker whose library and sources have another hash than ``engine`` judges nothing.
+    A worker whose library and sources have another hash than the marker's judges nothing.
     """
-    return pickle.dumps((assignment, task, seed, engine, limits, walls))
+    name, seed, engine = marker.assignment.name, marker.seed, marker.engine
+    return pickle.dumps((name, task, seed, engine, marker.limits, walls))
+
+
+def answer(content: bytes) -> tuple[Verdict, Files] | JudgeDied:
+    """What :func:`judge` has returned, read.
+
+    Raises:
+        WorkerFailed: The worker cannot judge anything.
+    """
+    from course_lib.grading.judging.forkserver import JudgeDied, WorkerFailed
+
+    kind, result = pickle.loads(content)
+    if kind == "failed":
+        raise WorkerFailed(result)
+    return result if kind == "done" else JudgeDied(result)
 
 
 def judge(request: bytes) -> bytes:
-    """Judge what :func:`request` returned: what a worker is asked to do, any number of times.
-
-    Returns a pickled pair: ``"done"`` and a verdict with its files, or ``"failed"`` or ``"died"``
-    and why.
-    """
+    """Judge what :func:`request` returned, any number of times; :func:`answer` reads the rest."""
     if not hasattr(_here, "process"):
         _here.process = JudgeProcess()
     process: JudgeProcess = _here.process
@@ -80,9 +89,9 @@ class JudgeProcess:
         command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
         one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
         # Behind Formgrader's button the caller holds a hub's token; who judges needs none.
-        kept = {n: v for n, v in os.environ.items() if not n.startswith(("JUPYTERHUB_", "JPY_"))}
+        env = {n: v for n, v in os.environ.items() if not n.startswith(("JUPYTERHUB_", "JPY_"))}
         self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=kept | one, stdin=subprocess.DEVNULL
+            command, pass_fds=[theirs.fileno()], env=env | one, stdin=subprocess.DEVNULL
         )
         theirs.close()
         self._link = Connection(ours.detach())
@@ -98,7 +107,7 @@ class JudgeProcess:
         self._process = self._link = None
 
 
-class _Server:
+class _JudgeServer:
     """The side of the process: answers requests, one after the other."""
 
     def __init__(self, folder: Path) -> None:
@@ -110,7 +119,7 @@ class _Server:
     def handle(
         self, assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
     ) -> tuple[str, tuple[Verdict, Files] | str]:
-        """Judge; arguments are those of :func:`request`."""
+        """Judge; arguments are what :func:`request` packs."""
         from course_lib.grading.judging.forkserver import ForkServerLost, WorkerFailed
 
         try:
@@ -140,15 +149,13 @@ class _Server:
         return self.markers[key]
 
     def _warm(self, walls: bool) -> ForkServer:
-        from course_lib.grading.judging import sandbox_package
         from course_lib.grading.judging.doctor import behind_walls
         from course_lib.grading.judging.forkserver import ForkServer
 
         if self.forkserver and self.walls != walls:
             self.leave()
         if not self.forkserver:
-            package = sandbox_package.build(self.folder / "kits")
-            self.forkserver = behind_walls(ForkServer(package, walls=walls))
+            self.forkserver = behind_walls(ForkServer(self.folder / "kits", walls=walls))
             self.walls = walls
         return self.forkserver
 
@@ -185,7 +192,7 @@ def main(descriptor: int, parent: int) -> None:
     torch.set_num_threads(1)
     link = Connection(descriptor)
     with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
-        server = _Server(Path(folder))
+        server = _JudgeServer(Path(folder))
         with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
             while True:
                 request = pickle.loads(link.recv_bytes())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from course_lib.checks import seeds
 from course_lib.checks.probe import out_of_memory
+from course_lib.checks.recognition import bank_reports
 from course_lib.grading import authoring
 from course_lib.grading.card import book_url
 from course_lib.grading.cells import id_of, marks
@@ -37,6 +38,11 @@ class Marker:
         released = self.assignment.release.cells
         self.answered = {id_of(c) for c in released if marks(c).get("solution")}
 
+    def prepare(self) -> None:
+        """Find out the reports of known mistakes, so that no two judges do."""
+        for exercise in self.assignment.exercises:
+            bank_reports(exercise)
+
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing, within a cap on memory."""
         if task.reason:
@@ -49,12 +55,12 @@ class Marker:
         try:
             tries: list[Judged] = []
             until = time.monotonic() + self.limits.whole
-            while len(tries) < TRIES and (left := until - time.monotonic()) > 0:
+            while len(tries) < TRIES and (seconds := until - time.monotonic()) > 0:
                 submission = parsing.parse(task.content)
                 submission.modules = task.modules
                 tries.append(judge_notebook(
                     submission, self.assignment.release, seed, forkserver, self.limits, judge,
-                    seconds=left,
+                    seconds=seconds,
                 ))  # fmt: skip
                 if not tries[-1].killed:
                     break

@@ -41,11 +41,11 @@ def mounts(package: Path) -> list[tuple[str, str]]:
 
 @cache
 def _of_python() -> tuple[tuple[str, str], ...]:
-    found = {path: path for path in _LINKS if os.path.islink(path)}
+    views = {path: path for path in _LINKS if os.path.islink(path)}
     libraries = {*map(_home, _loaded()), *_beside()}
     system = {folder for folder in map(os.path.dirname, libraries) if _LIBRARIES.fullmatch(folder)}
     whole = _outermost({*map(_home, (*_SYSTEM, *_loaders())), *system, *_standard_library()})
-    found |= {path: path for path in whole if path not in found and os.path.lexists(path)}
+    views |= {path: path for path in whole if path not in views and os.path.lexists(path)}
     # A distribution's own packages lie inside its standard library, or beside its libraries.
     covered = {
         str(folder): ""
@@ -62,7 +62,7 @@ def _of_python() -> tuple[tuple[str, str], ...]:
             single[path], path = path, os.path.join(os.path.dirname(path), target)
         single[path] = os.path.realpath(path)
     seen = {p: s for p, s in single.items() if not _inside(p, whole) or _inside(p, covered)}
-    return tuple({**found, **covered, **seen}.items())
+    return tuple({**views, **covered, **seen}.items())
 
 
 def _home(path: str) -> str:
@@ -128,7 +128,7 @@ def _contents(distribution: importlib.metadata.Distribution) -> set[str]:
     else:  # Installed by a distribution's package manager, or long ago.
         names = (distribution.read_text("top_level.txt") or distribution.name).split()
         files = [*names, *(f"{name}.py" for name in names)]
-    found: set[str] = set()
+    paths: set[str] = set()
     whole: set[str] = set()
     for file in files:
         first, *rest = file.split("/")
@@ -142,5 +142,5 @@ def _contents(distribution: importlib.metadata.Distribution) -> set[str]:
                 break
             path = os.path.join(path, part)
         if "__pycache__" not in path and os.path.exists(path):
-            found.add(path)
-    return found
+            paths.add(path)
+    return paths

@@ -14,9 +14,9 @@ from pathlib import Path
 import course_lib
 
 SHARED = (
-    "data", "errors.py", "checks/absent.py", "checks/protocol.py", "checks/fixtures.py",
-    "checks/forbidden.py", "checks/answer_host.py", "checks/probe.py", "checks/seen.py",
-    "checks/shell.py", "grading/judging/sandbox.py", "grading/judging/worker.py",
+    "data", "errors.py", "checks/import_stubs.py", "checks/protocol.py", "checks/fixtures.py",
+    "checks/forbidden.py", "checks/answer_host.py", "checks/probe.py", "checks/shell.py",
+    "checks/operator_recorder.py", "grading/judging/sandbox.py", "grading/judging/worker.py",
     "grading/judging/forkserver_process.py",
 )  # fmt: skip
 
@@ -25,7 +25,7 @@ INERT = {
 
 import sys
 
-from course_lib.checks.absent import AbsentModule, Finder, absent
+from course_lib.checks.import_stubs import AbsentModule, Finder, absent
 
 # After all others: of this library nothing more is to be found.
 sys.meta_path.append(Finder(lambda name: name.startswith("course_lib.")))
@@ -124,8 +124,8 @@ def parts(library: Path, entries: Iterable[str]) -> dict[str, bytes]:
     files = {}
     for entry in entries:
         path = library / entry
-        found = [path] if path.is_file() else sorted(path.rglob("*"))
-        for file in found:
+        paths = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in paths:
             if file.is_file() and "__pycache__" not in file.parts:
                 files[file.relative_to(library).as_posix()] = file.read_bytes()
     return files

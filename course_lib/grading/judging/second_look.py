@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
 from course_lib.checks.exercise import Exercise
 from course_lib.checks.forbidden import FORBIDDEN, refuses
-from course_lib.checks.report import Report, grade
-from course_lib.checks.seen import unusual
-from course_lib.grading.judging.allowlist import VOCABULARY, Reading, binds, ordinary
+from course_lib.checks.grading import grade
+from course_lib.checks.operator_recorder import unusual
+from course_lib.checks.recognition import recognise
+from course_lib.checks.report import Report
+from course_lib.grading.judging.allowlist import VOCABULARY, Reading, binds, uses_known_names
 from course_lib.grading.judging.as_run import statements
 from course_lib.grading.judging.causes import Raised, raised
 from course_lib.grading.judging.channel import Worker
@@ -24,13 +26,15 @@ _GONE = re.compile(r"may not be used here|len\(\) takes|has no len\(\)|Operation
 
 def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
     report = grade(exercise, proxy, seed, reveal=False)
+    if not report.full:
+        report.mistakes = recognise(exercise, report, seed)
     # What it returned has been compared and could fill the memory; what it raised is told.
     report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
     return report
 
 
 @dataclass
-class _Look:
+class _Regraded:
     """What came of a look: a report, None where the answer's process ended."""
 
     report: Report | None
@@ -43,7 +47,7 @@ class _Look:
 
 
 @dataclass
-class Looker:
+class SecondGrader:
     """Grades answers, what they may not use being gone since before their first line.
 
     The cells that came before run one statement at a time, so that a comparison with what is gone
@@ -69,24 +73,24 @@ class Looker:
         before = list(session.prefix)
         own = [source for source in before if source not in self.given]
         if not exercise.forbidden or (
-            not self.modules and ordinary(own, self.given, exercise.forbidden)
+            not self.modules and uses_known_names(own, self.given, exercise.forbidden)
         ):
             return _report(exercise, session.worker.proxy(), self.seed)
         reading = self.reading()
         parts = [(source, part) for source in before for part in statements(source)]
-        odd = {part: names for _, part in parts if (names := reading.odd(part))}
+        odd = {part: names for _, part in parts if (names := reading.unusual_names(part))}
         few = [(source, part) for source, part in parts if part not in odd]
-        plain: _Look | None = None
+        plain: _Regraded | None = None
         try:
             modules = reading.plain_modules()
-            plain = self.look(exercise, modules, reading.guard(), few, record=True)
+            plain = self.regrade(exercise, modules, reading.guard(), few, record=True)
             if not odd and plain.report and plain.report.full and not plain.seen:
                 return plain.report
             report = _report(exercise, session.worker.proxy(), self.seed)
             if not report.score or plain.earns(report.score):
                 return report
-            bare = self.look(exercise, self.modules, [], parts, record=False)
-        except OutOfTime:
+            bare = self.regrade(exercise, self.modules, [], parts, record=False)
+        except TimeUsedUp:
             if plain is None:
                 report = _report(exercise, session.worker.proxy(), self.seed)
             self.ask(
@@ -108,8 +112,8 @@ class Looker:
             )
             report = bare.report
         if report.score and not plain.earns(report.score):
-            told = dict.fromkeys([*plain.seen, *(n for names in odd.values() for n in names)])
-            what = ", ".join(f"`{name:.60}`" for name in list(told)[:MOST_NAMES])
+            reasons = dict.fromkeys([*plain.seen, *(n for names in odd.values() for n in names)])
+            what = ", ".join(f"`{name:.60}`" for name in list(reasons)[:MOST_NAMES])
             self.ask(
                 f"The answer of {exercise.id} earns {report.score:g} points with what right"
                 f" answers do without{': ' + what if what else ''}"
@@ -120,7 +124,7 @@ class Looker:
         """Ask for a person."""
         self.notes.append(f"{why}; {PLEASE}.")
 
-    def look(
+    def regrade(
         self,
         exercise: Exercise,
         modules: Mapping[str, str],
@@ -128,13 +132,13 @@ class Looker:
         parts: Sequence[tuple[str, str]],
         *,
         record: bool,
-    ) -> _Look:
+    ) -> _Regraded:
         """Grade an answer without what its exercise forbids.
 
         The ``setup`` runs before; ``parts`` are statements, each after the cell that it is from.
         """
         session = self.start(exercise.forbidden, modules, record)
-        found, lost = _Look(None, []), set[str]()
+        regraded, lost = _Regraded(None, []), set[str]()
         expected = {error.source for error in self.failed}
         try:
             for text in filter(None, setup):
@@ -148,21 +152,21 @@ class Looker:
                 # For want of what was refused, or of what came of it.
                 due = error and (_GONE.search(error.error) or lost.intersection(error.missing))
                 if source not in expected and not due:
-                    found.broken = found.broken or str(error or ended)
+                    regraded.broken = regraded.broken or str(error or ended)
                 lost.update(binds(part))
             proxy = session.worker.proxy()
-            found.report = _report(exercise, proxy, self.seed)
+            regraded.report = _report(exercise, proxy, self.seed)
             # Of what any exercise forbids it is settled where it may be used.
             seen = [n for n in proxy.seen() if not refuses(tuple(FORBIDDEN), n)]
-            found.seen = unusual(seen, VOCABULARY)
+            regraded.seen = unusual(seen, VOCABULARY)
         except AnswerLost as ending:
             if session.left <= 0:
-                raise OutOfTime(str(ending)) from None
-            found = _Look(None, [], found.broken or str(ending))
+                raise TimeUsedUp(str(ending)) from None
+            regraded = _Regraded(None, [], regraded.broken or str(ending))
         finally:
             session.end()
-        return found
+        return regraded
 
 
-class OutOfTime(Exception):
+class TimeUsedUp(Exception):
     """A whole submission's time is used up."""

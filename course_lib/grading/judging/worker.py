@@ -34,8 +34,8 @@ from traitlets.config import Config
 
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.forbidden import for_good
+from course_lib.checks.operator_recorder import Recorder
 from course_lib.checks.protocol import pack, unpack
-from course_lib.checks.seen import Recorder
 from course_lib.checks.shell import count
 from course_lib.grading.judging import sandbox
 
@@ -170,8 +170,8 @@ def packed(outputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     raw = json.dumps(outputs).encode()
     if len(raw) > MAX_OUTPUT:
         note = f"[{len(raw):,} bytes of output, more than {MAX_OUTPUT:,}: not kept]\n"
-        kept = [o for o in outputs if o["output_type"] == "error" and len(str(o)) < 50_000]
-        outputs = [{"output_type": "stream", "name": "stdout", "text": note}, *kept[:20]]
+        errors = [o for o in outputs if o["output_type"] == "error" and len(str(o)) < 50_000]
+        outputs = [{"output_type": "stream", "name": "stdout", "text": note}, *errors[:20]]
         raw = json.dumps(outputs).encode()
     return {"outputs": torch.frombuffer(bytearray(raw), dtype=torch.uint8)}
 
@@ -183,10 +183,10 @@ def shell() -> Shell:
     config.InteractiveShell.colors = "nocolor"
     # With its surroundings each traceback would take as long as ten cells.
     config.InteractiveShell.xmode = "Plain"
-    found: Shell = Shell.instance(config=config)
-    extensions: Any = found.extension_manager
+    instance: Shell = Shell.instance(config=config)
+    extensions: Any = instance.extension_manager
     extensions.load_extension("storemagic")
-    return found
+    return instance
 
 
 @cache

@@ -16,10 +16,10 @@ from course_lib.errors import Refused
 from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import archive as archives
-from course_lib.grading.lms.sheet import fold
+from course_lib.grading.lms.csv_table import fold
 from course_lib.grading.lms.submissions import ArchiveFile, Submissions
 from course_lib.grading.records import roster
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 
 
 @dataclass

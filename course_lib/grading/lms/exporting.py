@@ -17,13 +17,13 @@ from typing import Any
 from course_lib.errors import Refused
 from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms import csv_table, formats
+from course_lib.grading.lms.csv_table import Numbers, fold
 from course_lib.grading.lms.formats import KEYS, SYSTEMS
 from course_lib.grading.lms.importing import TEST_STUDENT
 from course_lib.grading.lms.people import People, sections
-from course_lib.grading.lms.sheet import Numbers, fold
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
@@ -34,7 +34,7 @@ TOLD = ("name", "last", "first", *KEYS)
 
 
 @dataclass(frozen=True)
-class Options:
+class ExportOptions:
     """What an instructor has decided."""
 
     # by assignment; an empty one is found by the assignment's name
@@ -58,7 +58,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Change:
+class ScoreChange:
     """A cell that is written."""
 
     student: str
@@ -73,7 +73,7 @@ class Exporter:
     """A system's own file, filled in memory; nothing is written before :meth:`apply`."""
 
     def __init__(
-        self, course: Path, path: Path, system: str, options: Options, db: str = ""
+        self, course: Path, path: Path, system: str, options: ExportOptions, db: str = ""
     ) -> None:
         self.course, self.system, self.options = course, system, options
         self.form = SYSTEMS[system]
@@ -84,7 +84,7 @@ class Exporter:
         scores = _scores(course, db, options.columns) if self.people.gradebook else {}
         if not scores:
             raise Refused(f"{course}: nothing is in its gradebook yet; `course grade` comes first")
-        self.table = sheet.read(path, options.encoding)
+        self.table = csv_table.read(path, options.encoding)
         self.headers = formats.headers(system, options.headers, self.table.header)
         facts = roster.facts(course)
         self.collected = facts["collected"]
@@ -99,7 +99,7 @@ class Exporter:
             "scored_here_and_not_in_the_file",
             "page_without_a_name_there",
         )
-        self.changes: list[Change] = []
+        self.changes: list[ScoreChange] = []
         # Pages by assignment and by their names in the system; their digests by student.
         self.pages: dict[str, dict[str, Path]] = defaultdict(dict)
         self.packed: dict[str, dict[str, str]] = defaultdict(dict)
@@ -107,23 +107,23 @@ class Exporter:
         for assignment, column in self._columns(sorted(scores)).items():
             given = scores[assignment]
             cells = [self.table.values(n)[column] for n in range(self.head, len(self.table.rows))]
-            maxima = [self._told(column, said) for _, said in rows.values()]
+            maxima = [self._told(column, fields) for _, fields in rows.values()]
             title = self.table.header[column]
             self.read = Numbers(f"{self.table.path}, {title!r}", [*cells, *maxima])
             before = facts["sent"].get(f"{system} {assignment}", {})
             for student in sorted(set(given) & set(rows)):
-                line, said = rows[student]
+                line, fields = rows[student]
                 if not (given[student].finished or options.unfinished):
                     self.report["waiting_for_a_person"].append(f"{student}: {assignment}")
                     continue
-                points = self._points(given[student], column, said)
+                points = self._points(given[student], column, fields)
                 after = f"{points:.2f}".rstrip("0").rstrip(".").replace(".", self.read.mark)
                 before_it = self.table.values(line)[column]
-                change = Change(student, assignment, line, before_it, after, round(points, 2))
+                change = ScoreChange(student, assignment, line, before_it, after, round(points, 2))
                 sent = before.get(student, {})
                 self._decide(change, column, sent.get("scores", []))
                 if options.feedback:
-                    self._pack(assignment, student, said, sent.get("page", ""))
+                    self._pack(assignment, student, fields, sent.get("page", ""))
             self.report["scored_here_and_not_in_the_file"] += [
                 f"{self.people.called(student)}: {assignment}"
                 for student in sorted(set(given) - set(rows))
@@ -147,7 +147,7 @@ class Exporter:
                           f" {self.form.title}? For headers in another language: --column"
                           " FIELD=HEADER")  # fmt: skip
         for line in range(self.head, len(table.rows)):
-            fields = sheet.fields(table, line, self.headers)
+            fields = csv_table.fields(table, line, self.headers)
             key = next((fields[f] for f in (*KEYS, *TOLD) if fields.get(f)), "")
             student, how = self.people.find(fields)
             if student in rows:
@@ -210,7 +210,7 @@ class Exporter:
             points *= most / score.most
         return points
 
-    def _decide(self, change: Change, column: int, sent: list[float]) -> None:
+    def _decide(self, change: ScoreChange, column: int, sent: list[float]) -> None:
         """Fill a cell, unless it says so already or a person has decided otherwise there."""
         stands, new = self.read(change.before), change.points
         if stands is not None and abs(stands - new) < NEAR:

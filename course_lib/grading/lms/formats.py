@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.lms.sheet import fold
+from course_lib.grading.lms.csv_table import fold
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from nbgrader.api import Student
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain, unmarked
-from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms import csv_table, formats
+from course_lib.grading.lms.csv_table import fold
 from course_lib.grading.lms.formats import KEYS, NOBODY
 from course_lib.grading.lms.people import People, sections, squeezed
-from course_lib.grading.lms.sheet import fold
 from course_lib.grading.records import database, gradebook, roster
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 from course_lib.grading.records.summary import cell
 
 # A student's folder is called by the first of these that the list has.
@@ -49,7 +49,7 @@ def plan(
     New students' folders are called by the field ``named``; ``columns`` are headers by field, where
     they are in another language.
     """
-    table = sheet.read(path, encoding)
+    table = csv_table.read(path, encoding)
     try:
         system = system or formats.system_of(table.header)
     except Refused as error:
@@ -60,12 +60,12 @@ def plan(
     result = Import(system, {}, report)
     lines: dict[str, int] = {}
     taken = {fold(student) for student in {**people.students, **people.gradebook}}
-    for line, said in _rows(table, headers).items():
-        student, how = people.find(said, by_name=False)
+    for line, fields in _rows(table, headers).items():
+        student, how = people.find(fields, by_name=False)
         if not student and how != NOBODY:
             raise Refused(f"{path}, row {line + 1}: {how}. Nothing was imported")
         if not student:
-            student = _folder(path, line, said, named)
+            student = _folder(path, line, fields, named)
             if fold(student) in taken:
                 raise Refused(
                     f"{path}, row {line + 1}: {plain(student)} is somebody else here already; call"
@@ -79,7 +79,7 @@ def plan(
         lines[student] = line
         taken.add(fold(student))
         old = people.students.get(student, {})
-        result.students[student] = person = _person(old, said, system)
+        result.students[student] = person = _person(old, fields, system)
         if old != person:
             new = student not in people.students and student not in people.gradebook
             report["new" if new else "changed"].append(f"{student}: {summary(person)}")
@@ -92,12 +92,14 @@ def plan(
     return result
 
 
-def _rows(table: sheet.Sheet, headers: Mapping[str, tuple[str, ...]]) -> dict[int, dict[str, Any]]:
+def _rows(
+    table: csv_table.CsvTable, headers: Mapping[str, tuple[str, ...]]
+) -> dict[int, dict[str, Any]]:
     """Everybody on a list, once: some systems write a line for each section or group."""
     merged: dict[int, dict[str, Any]] = {}
     first: dict[tuple[str, str], int] = {}
     for line in range(1, len(table.rows)):
-        fields: dict[str, Any] = sheet.fields(table, line, headers)
+        fields: dict[str, Any] = csv_table.fields(table, line, headers)
         key = next(((f, fold(fields[f])) for f in KEYS if fields.get(f)), None)
         if key is None or fold(fields.get("name", "")) == TEST_STUDENT:
             # Canvas's rows of points, and its own test student.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from course_lib.grading.lms.csv_table import fold
 from course_lib.grading.lms.formats import KEYS, NOBODY
-from course_lib.grading.lms.sheet import fold
 from course_lib.grading.records import roster
 
 

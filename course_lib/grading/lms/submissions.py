@@ -11,10 +11,10 @@ from typing import NamedTuple
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import archive as archives
-from course_lib.grading.lms import formats, sheet
+from course_lib.grading.lms import csv_table, formats
+from course_lib.grading.lms.csv_table import fold
 from course_lib.grading.lms.formats import NOBODY, READINGS, SYSTEMS
 from course_lib.grading.lms.people import People, endings, sections, squeezed
-from course_lib.grading.lms.sheet import fold
 
 # Systems number names that are there already.
 _AGAIN = re.compile(r"(?:-| \()(\d+)\)?$")
@@ -72,7 +72,7 @@ class Submissions:
         path: Path,
         course: Path,
         system: str = "",
-        worksheet: sheet.Sheet | None = None,
+        worksheet: csv_table.CsvTable | None = None,
         headers: Mapping[str, str] | None = None,
         db: str = "",
     ) -> None:
@@ -102,7 +102,7 @@ class Submissions:
         return most[0]
 
     def _participants(
-        self, worksheet: sheet.Sheet | None, own: Mapping[str, str]
+        self, worksheet: csv_table.CsvTable | None, own: Mapping[str, str]
     ) -> dict[str, dict[str, str]]:
         """Moodle's worksheet by participant; the word before the number is translated."""
         if worksheet is None:
@@ -113,7 +113,7 @@ class Submissions:
                 f"{worksheet.path}: no column Identifier, as Moodle's worksheets have; if it is"
                 " called otherwise, say --column participant=HEADER"
             )
-        rows = (sheet.fields(worksheet, n, headers) for n in range(1, len(worksheet.rows)))
+        rows = (csv_table.fields(worksheet, n, headers) for n in range(1, len(worksheet.rows)))
         return {re.sub(r"\D", "", row["participant"]): row for row in rows}
 
     def _receipts(self) -> dict[tuple[str, str], str]:
@@ -197,9 +197,9 @@ class Submissions:
         elif row and {*map(squeezed, endings(name))} & {*names, "participant"}:
             # A team's folder has a number, too, and it is another participant's.
             candidates = [row]
-        found = [self.people.find(said) for said in candidates]
-        students = {student for student, _ in found if student}
-        why = next((how for student, how in found if not student and how != NOBODY), NOBODY)
+        owners = [self.people.find(candidate) for candidate in candidates]
+        students = {student for student, _ in owners if student}
+        why = next((how for student, how in owners if not student and how != NOBODY), NOBODY)
         if len(students) > 1:
             # The title of an assignment, or a group's name, may end in a name.
             return Owners(set(), "", "", f"it may be {' or '.join(sorted(students))}'s")

@@ -24,7 +24,7 @@ from sqlalchemy.exc import (
 
 from course_lib.errors import Refused
 from course_lib.grading.judging.fast_imports import newest_schema
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 
 # The key of the lock that graders take on a server; any number that nothing else there uses.
 LOCK = 0x61747465

@@ -33,9 +33,10 @@ PATIENCE = 60
 @contextlib.contextmanager
 def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
     """A course's gradebook, created when it is not there."""
+    address = url(course, db)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with database.opened(url(course, db)) as gradebook:
+        with database.opened(address) as gradebook:
             yield gradebook
 
 
@@ -65,11 +66,13 @@ def url(course: Path, db: str = "") -> str:
     return db or f"sqlite:///{(course / 'gradebook.db').resolve()}?timeout={PATIENCE}"
 
 
-def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> None:
-    """Make the assignment and its cells known to the gradebook, as nbgrader's release does."""
+@contextlib.contextmanager
+def prepared(course: Path, name: str, release: NotebookNode, db: str = "") -> Iterator[Gradebook]:
+    """A course's gradebook, to which the assignment and its cells are known as by a release."""
+    address = url(course, db)
     with open_gradebook(course, db) as gradebook:
         gradebook.update_or_create_assignment(name)
-        resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": url(course, db)}}
+        resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": address}}
         try:
             SaveCells().preprocess(release.copy(), resources)
         except RuntimeError as error:
@@ -78,6 +81,7 @@ def prepare(course: Path, name: str, release: NotebookNode, db: str = "") -> Non
                 " since they were graded. Cells of a released assignment stay; give the changed"
                 f" one a new name, or grade in another course folder. (nbgrader: {error})"
             ) from None
+        yield gradebook
 
 
 def set_due(course: Path, due: Mapping[str, datetime], db: str = "") -> None:

@@ -17,7 +17,7 @@ from course_lib.errors import Refused
 from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import nameable, plain
 from course_lib.grading.records import database, gradebook
-from course_lib.grading.records.folder import RENAMING, half_renamed, lock
+from course_lib.grading.records.course_folder import RENAMING, half_renamed, lock
 
 # What a course keeps of a student, in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")

@@ -31,7 +31,7 @@ from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.results import read_verdict
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 from course_lib.grading.records.summary import sheet
 from course_lib.grading.review import items
 
@@ -45,7 +45,7 @@ UNWRITTEN = "Not written yet: "
 
 
 @dataclass
-class Answer:
+class GradedAnswer:
     """What is known of one student's answer to one exercise."""
 
     held: dict[str, bool | None]
@@ -61,7 +61,7 @@ class Answer:
         return {*self.mistake.split(AND), *self.earlier} - {""}
 
 
-Class = dict[str, dict[str, Answer]]
+Class = dict[str, dict[str, GradedAnswer]]
 
 
 def analyse(
@@ -145,7 +145,7 @@ def read(course: Path, name: str, left_out: dict[str, str]) -> Class:
     return class_
 
 
-def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
+def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, GradedAnswer]:
     answers = {}
     for cell in cells:
         marks = cell["metadata"].get("nbgrader", {})
@@ -161,11 +161,13 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
         known = {m.name for m in exercise.mistakes}
         named = AND.join(name for name in mistake.split(AND) if name in known)
         worth = float(marks["points"])
-        answers[exercise.id] = Answer(held, score, worth, named, written=UNWRITTEN not in text)
+        answers[exercise.id] = GradedAnswer(
+            held, score, worth, named, written=UNWRITTEN not in text
+        )
     return answers
 
 
-def _of(class_: Class) -> dict[str, list[Answer | None]]:
+def _of(class_: Class) -> dict[str, list[GradedAnswer | None]]:
     """Answers by exercise, in the order of students; None where somebody has none."""
     identifiers = dict.fromkeys(i for answers in class_.values() for i in answers)
     return {i: [answers.get(i) for answers in class_.values()] for i in identifiers}
@@ -229,7 +231,7 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
         for mistake in find(identifier).mistakes:
             had = [a for a in answers if mistake.name in a.mistakes]
             again = [a for a in had if mistake.name in a.earlier]
-            left = [a for a in again if mistake.name not in a.mistake.split(AND)]
+            without_it = [a for a in again if mistake.name not in a.mistake.split(AND)]
             if had:
                 rows.append({
                     "assignment": name, "exercise": identifier,
@@ -237,10 +239,10 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
                     "n": len(answers), "students": len(had),
                     "now": sum(mistake.name in a.mistake.split(AND) for a in had),
                     **_share(len(had), len(answers)),
-                    "again": len(again), "still": len(again) - len(left),
-                    **_share(len(again) - len(left), len(again), "survives"),
-                    "another": sum(bool(a.mistake) for a in left),
-                    "solved": sum(False not in a.held.values() for a in left),
+                    "again": len(again), "still": len(again) - len(without_it),
+                    **_share(len(again) - len(without_it), len(again), "survives"),
+                    "another": sum(bool(a.mistake) for a in without_it),
+                    "solved": sum(False not in a.held.values() for a in without_it),
                 })  # fmt: skip
     return rows
 

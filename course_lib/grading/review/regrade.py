@@ -15,12 +15,12 @@ from pathlib import Path
 from course_lib.checks import seeds
 from course_lib.errors import Refused
 from course_lib.files import write_whole
+from course_lib.grading import lateness
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
-from course_lib.grading.lateness import same
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import SEEDS, grading_seed, known_seeds
+from course_lib.grading.records.course_folder import SEEDS, grading_seed, known_seeds
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Regrade:
             if verdict.score is not None
             for before in [standing.get(verdict.student, {})]
             for exercise, after in verdict.exercises.items()
-            if exercise not in before or not same(before[exercise], after)
+            if exercise not in before or not lateness.same(before[exercise], after)
         ]
 
     def publish(self, verdicts: Sequence[Verdict]) -> list[str]:
@@ -94,17 +94,16 @@ class Regrade:
                 # First, so that a run that is broken off goes on with the new one.
                 course_seeds = {**known_seeds(self.course), self.name: self.staged.seed}
                 write_whole(self.course / SEEDS, json.dumps(course_seeds, indent=1), private=True)
-            with standing.open_gradebook() as book:
-                for verdict in verdicts:
-                    task = self.standing.take_in(verdict.student)
-                    new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
-                    failed = verdict.score is None and old is not None and old.score is not None
-                    if new is None or new.key != task.key or failed:
-                        alone.append(verdict.student)
-                        continue
-                    standing.write(new, staged.files(new), task.came_with, book)
+            for verdict in verdicts:
+                task = self.standing.take_in(verdict.student)
+                new, old = staged.verdict(verdict.student), standing.verdict(verdict.student)
+                failed = verdict.score is None and old is not None and old.score is not None
+                if new is None or new.key != task.key or failed:
+                    alone.append(verdict.student)
+                    continue
+                standing.write(new, staged.files(new), task.came_with)
             written = [standing.verdict(verdict.student) for verdict in verdicts]
-            self.standing.penalise([verdict for verdict in written if verdict])
+            lateness.penalise(standing, self.standing.root, filter(None, written))
             shutil.rmtree(self.folder)
         return alone
 

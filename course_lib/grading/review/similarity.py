@@ -55,7 +55,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Pair:
+class AlikePair:
     """Two submissions that agree; the second may be ``SOLUTION``.
 
     Of the shorter one, ``share`` says how much the other one has, too. A passage weighs the less,
@@ -68,17 +68,19 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Report:
+class Similarities:
     """What was found in a class."""
 
     name: str
     compared: int  # submissions
-    pairs: list[Pair]  # most alike first
-    near_solution: list[Pair]  # beside the published solution, most alike first
+    pairs: list[AlikePair]  # most alike first
+    near_solution: list[AlikePair]  # beside the published solution, most alike first
     left_out: dict[str, str]  # students who were not compared, and why
 
 
-def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: int = 30) -> Report:
+def compare(
+    course: Path, assignment: Assignment, *, least: float = 0.5, most: int = 30
+) -> Similarities:
     """Compare everybody's submission with everybody else's and with the published solution.
 
     Pairs that share less than ``least`` are not listed, and at most ``most`` of each kind are.
@@ -132,14 +134,14 @@ def compare(course: Path, assignment: Assignment, *, least: float = 0.5, most: i
         smaller = min(weight(mine), weight(theirs))
         return weight(mine & theirs) / smaller if smaller else 0.0
 
-    def listed(candidates: Iterable[tuple[str, str]]) -> list[Pair]:
+    def listed(candidates: Iterable[tuple[str, str]]) -> list[AlikePair]:
         everybody = {**class_, SOLUTION: solution}
         shares = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
         chosen = sorted((f for f in shares if f[0] >= least), key=lambda f: (-f[0], f[1:]))
-        return [Pair((a, b), shared, _matches(everybody[a], everybody[b]))
+        return [AlikePair((a, b), shared, _matches(everybody[a], everybody[b]))
                 for shared, a, b in chosen[:most]]  # fmt: skip
 
-    return Report(name, len(class_), listed(combinations(class_, 2)),
+    return Similarities(name, len(class_), listed(combinations(class_, 2)),
                   listed((student, SOLUTION) for student in class_), left_out)  # fmt: skip
 
 
@@ -172,16 +174,16 @@ def _tokens(cell: NotebookNode) -> list[Token]:
 
 
 def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
-    found = []
+    matches = []
     for grade_id, a in one.items():
         if b := other.get(grade_id):
             spans = passages(a.print_, b.print_, (a.tokens, b.tokens))
             if spans[0]:
-                found.append(Match(grade_id, (a.source, b.source), spans))
-    return found
+                matches.append(Match(grade_id, (a.source, b.source), spans))
+    return matches
 
 
-def write(report: Report, folder: Path) -> Path:
+def write(report: Similarities, folder: Path) -> Path:
     """Write a report as one page without script, in which nothing that a student wrote lives."""
     path = folder / f"{report.name}-similar.html"
     page = inert_page("similar.html", "feedback.css", "similar.css", report=report, marked=marked)

@@ -24,7 +24,7 @@ from course_lib.grading import authoring, rubrics
 from course_lib.grading.cells import id_of
 from course_lib.grading.judging.feedback import written_beside
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import lock
+from course_lib.grading.records.course_folder import lock
 from course_lib.grading.review.agreement import Agreement, agreement
 
 SECOND = "second-marks"
@@ -41,7 +41,7 @@ class WrittenMark:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WrittenAnswer:
     """What one student wrote."""
 
     key: str  # for a row of the gradebook, which only who has that can name, and for the text
@@ -64,7 +64,7 @@ def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
     return by_cell
 
 
-class Question:
+class WrittenQuestion:
     """One question in writing, and all that a class has answered."""
 
     def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
@@ -76,7 +76,7 @@ class Question:
         self.cell = self.rubric.cell
         self.release = authoring.named(root, name).release
 
-    def answers(self, seed: str = "") -> list[Answer]:
+    def answers(self, seed: str = "") -> list[WrittenAnswer]:
         """All that is not empty, by student, or in an order that is drawn by a seed."""
         with gradebook.open_gradebook(self.course, self.db) as book:
             answers = [answer for answer, _ in self._read(book).values()]
@@ -102,7 +102,7 @@ class Question:
                 self._save(book, new)
         return len(new)
 
-    def fault(self, mark: WrittenMark, answer: Answer | None, *, again: bool = False) -> str:
+    def fault(self, mark: WrittenMark, answer: WrittenAnswer | None, *, again: bool = False) -> str:
         """Why an answer can't be given this mark; empty if it can."""
         if answer is None:
             return "there is no such answer to this question"
@@ -114,7 +114,7 @@ class Question:
 
     def _read(
         self, book: Gradebook, only: Collection[str] | None = None
-    ) -> dict[str, tuple[Answer, Grade]]:
+    ) -> dict[str, tuple[WrittenAnswer, Grade]]:
         """Answers and their rows by student, of those named or of everybody."""
         submissions = []
         if only is None:
@@ -135,7 +135,7 @@ class Question:
             if answer.key and (answer.waits or answer.score is not None)
         }
 
-    def _answer(self, grade: Grade) -> Answer:
+    def _answer(self, grade: Grade) -> WrittenAnswer:
         student, most = grade.student.id, grade.max_score
         if most != self.rubric.points:
             raise Refused(
@@ -144,7 +144,7 @@ class Question:
             )
         path = self.course / "autograded" / student / self.name / f"{self.name}.ipynb"
         if not path.is_file():
-            return Answer("", student, "", False)
+            return WrittenAnswer("", student, "", False)
         notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
         own = [c.source for c in notebook.cells if is_solution(c) and id_of(c) == self.cell]
         text = "\n\n".join([*own, *written_beside(notebook, self.release, self.cell)])
@@ -153,7 +153,7 @@ class Question:
         if given is not None and sum(given) != grade.manual_score:
             given = None
         key, former = ("a" + _digest(self.cell, who, text)[:10] for who in (grade.id, student))
-        return Answer(
+        return WrittenAnswer(
             key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment, former
         )
 
@@ -166,7 +166,7 @@ class Question:
                 row.manual_comment = self.rubric.remark(mark.given, mark.comment)
 
 
-class SecondLook(Question):
+class SecondLook(WrittenQuestion):
     """A sample of what has been marked, for a second marker who does not see those marks.
 
     What the second marker gives stays out of the gradebook, in ``second-marks/`` of the course
@@ -185,7 +185,7 @@ class SecondLook(Question):
 
     def _read(
         self, book: Gradebook, only: Collection[str] | None = None
-    ) -> dict[str, tuple[Answer, Grade]]:
+    ) -> dict[str, tuple[WrittenAnswer, Grade]]:
         first = [(a, g) for a, g in super()._read(book).values() if not a.waits]
         theirs = self._theirs([answer for answer, _ in first])
         # What has been read stays in the sample, whoever is marked later.
@@ -193,10 +193,10 @@ class SecondLook(Question):
         count = max(self.sample, sum(a.key in theirs for a, _ in first))
         rows = {}
         for answer, grade in first[:count]:
-            fresh = Answer(answer.key, answer.student, answer.text)
+            fresh = WrittenAnswer(answer.key, answer.student, answer.text)
             if mark := theirs.get(answer.key):
-                given, said = mark.given, mark.comment
-                fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=said)
+                given, comment = mark.given, mark.comment
+                fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=comment)
             rows[answer.student] = fresh, grade
         return rows
 
@@ -214,7 +214,7 @@ class SecondLook(Question):
     def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
         return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
 
-    def _theirs(self, answers: Sequence[Answer] = ()) -> dict[str, WrittenMark]:
+    def _theirs(self, answers: Sequence[WrittenAnswer] = ()) -> dict[str, WrittenMark]:
         """Marks by key; what was marked under a former key has the present one."""
         now = {answer.former: answer.key for answer in answers}
         try:
@@ -227,7 +227,7 @@ class SecondLook(Question):
             ) from None
 
 
-def stands(mark: WrittenMark, answer: Answer | None) -> bool:
+def stands(mark: WrittenMark, answer: WrittenAnswer | None) -> bool:
     """Whether an answer has this mark already."""
     return bool(
         answer and not answer.waits and (answer.given, answer.comment) == (mark.given, mark.comment)

@@ -21,6 +21,7 @@ from course_lib.grading.authoring import Assignment
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.judging.channel import Limits
+from course_lib.grading.judging.pool import of_course
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.judging.second_look import PLEASE
 from course_lib.grading.records import gradebook
@@ -162,7 +163,7 @@ def run(
     with planted(marker):
         try:
             for each in rooms.values():
-                each.grade(say=keep, jobs=jobs)
+                each.grade(of_course(course, jobs), say=keep)
         except Exception as error:
             aborted = f"{type(error).__name__}: {plain(str(error))}"
     outcome = Outcome([], [])

@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.report import grade_source, quiet
+from course_lib.checks.grading import grade_source, quiet
 from course_lib.cli import main
 from course_lib.grading import authoring, sample
-from course_lib.grading.defence import asking, bench, inputs, sheets, unit
+from course_lib.grading.defence import asking, bench, inputs, paper, unit
 from course_lib.grading.intake import parsing
 from course_tests.checks.mutation_report import Endless, at_most
 
@@ -377,14 +377,12 @@ def test_five_are_chosen_of_all_kinds_and_none_that_a_neighbour_has():
     found = [
         asking.Question(kind, f"topic.{n}", f"{kind} {n}?", "A") for kind in kinds for n in "ab"
     ]
-    first = sheets.choose(found)
+    first = paper.choose(found)
     assert len(first) == 5 and {q.kind for q in first[:4]} >= {"changed", "seen", "told apart"}
     assert {q.exercise for q in first} == {"topic.a", "topic.b"}
-    second = sheets.choose(found, {q.name for q in first})
+    second = paper.choose(found, {q.name for q in first})
     assert len(second) == 5 and not {q.name for q in first} & {q.name for q in second}
-    assert (
-        len(sheets.choose(found[:3])) == 3 and sheets.choose(found, {q.name for q in found}) == []
-    )
+    assert len(paper.choose(found[:3])) == 3 and paper.choose(found, {q.name for q in found}) == []
 
 
 UNSURE = {

@@ -11,7 +11,7 @@ import pytest
 
 from course_lib.checks.probe import bounded
 from course_lib.grading.intake import matching, parsing
-from course_lib.grading.judging.allowlist import ordinary
+from course_lib.grading.judging.allowlist import uses_known_names
 
 NAME = "03_attention"
 
@@ -181,7 +181,7 @@ def test_what_is_handed_in_takes_little_to_read(content, words):
         try:
             notebook = parsing.parse(content).notebook
             code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-            return f"cells {len(notebook.cells)}, ordinary {ordinary(code)}".encode()
+            return f"cells {len(notebook.cells)}, ordinary {uses_known_names(code)}".encode()
         except parsing.Unreadable as unreadable:
             return str(unreadable).encode()
         except MemoryError:

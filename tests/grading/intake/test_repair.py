@@ -64,7 +64,7 @@ def test_wrong_schema_versions_are_one_note(solved, assignment, version, shown):
     _, notes = aligned(solved, assignment)
     (note,) = notes
     assert note.startswith(
-        f"The notebook says `schema_version` is {shown} for 14 cells, `attention"
+        f"The notebook says `schema_version` is {shown} for 16 cells, `attention"
     )
     assert note.endswith("among them; that was ignored.")
 

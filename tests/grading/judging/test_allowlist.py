@@ -4,7 +4,7 @@ import pytest
 
 from course_lib.grading import authoring
 from course_lib.grading.judging import as_run
-from course_lib.grading.judging.allowlist import VOCABULARY, Reading, ordinary
+from course_lib.grading.judging.allowlist import VOCABULARY, Reading, uses_known_names
 from course_lib.grading.judging.as_run import statements
 
 START = "import torch\nfrom torch.nn import functional as F\n"
@@ -61,19 +61,21 @@ START = "import torch\nfrom torch.nn import functional as F\n"
     ],
 )
 def test_what_could_reach_the_guard_is_looked_at_again(source):
-    assert not ordinary([START, source])
+    assert not uses_known_names([START, source])
 
 
 def test_names_of_what_was_handed_out_may_be_used():
-    assert not ordinary(["def answer(q): return score(q)"])
-    assert ordinary(["def answer(q): return score(q)"], ["def score(q): return q"])
-    assert ordinary(["%matplotlib inline", "def answer(q):\n    raise ValueError(q.shape)"])
+    assert not uses_known_names(["def answer(q): return score(q)"])
+    assert uses_known_names(["def answer(q): return score(q)"], ["def score(q): return q"])
+    assert uses_known_names(["%matplotlib inline", "def answer(q):\n    raise ValueError(q.shape)"])
 
     library = "from course_lib.checks import check\nfrom course_lib.plots import INK, canvas\n"
     library += (
         "from course_lib.data.text import collate_text\nfrom course_lib.figures import figure"
     )
-    assert ordinary(["%matplotlib inline\n" + library, "match 1:\n    case int():\n        x = 1"])
+    assert uses_known_names(
+        ["%matplotlib inline\n" + library, "match 1:\n    case int():\n        x = 1"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,8 +94,8 @@ def test_who_names_what_is_forbidden_is_looked_at_and_who_has_a_function_of_that
 ):
     names = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F"
     own = "def scaled_dot_product_attention(q):\n    return q\nscaled_dot_product_attention(1)"
-    assert ordinary([names, source]) and not ordinary([names, source], kinds=[kind])
-    assert ordinary([names, own], kinds=[kind])
+    assert uses_known_names([names, source]) and not uses_known_names([names, source], kinds=[kind])
+    assert uses_known_names([names, own], kinds=[kind])
 
 
 def test_no_word_opens_a_door():
@@ -112,7 +114,7 @@ def test_solutions_are_ordinary(root):
         if any(exercise.forbidden for exercise in assignment.exercises):
             given = [c.source for c in assignment.release.cells if c.cell_type == "code"]
             own = [c.source for c in assignment.solution.cells if c.cell_type == "code"]
-            assert ordinary([o for o in own if o not in given], given), assignment.name
+            assert uses_known_names([o for o in own if o not in given], given), assignment.name
 
 
 OWN = [
@@ -168,7 +170,7 @@ OWN = [
 )
 def test_what_leads_elsewhere_is_odd_and_what_computes_is_not(source, names):
     reading = Reading([*OWN, "sys = F = 1", source])
-    found = [name for part in statements(source) for name in reading.odd(part)]
+    found = [name for part in statements(source) for name in reading.unusual_names(part)]
     assert set(names) <= set(found) and bool(found) == bool(names)
 
 
@@ -187,7 +189,7 @@ def test_a_cell_falls_into_statements_whatever_they_hold():
 def test_what_is_read_is_what_runs():
     """IPython strips prompts, and does so in a text, too."""
     assert "exec" in as_run.as_run("x = '''\n>>> '''; exec(1)")
-    assert not ordinary(["x = '''\n>>> '''; exec(1)"])
+    assert not uses_known_names(["x = '''\n>>> '''; exec(1)"])
     with pytest.raises(ValueError, match="too many"):
         as_run.as_run("!ls\n" * 1000)
 
@@ -199,8 +201,10 @@ def test_modules_of_ones_own_are_read_as_well():
     }
     own = "import helped, ctypes\nfrom helped import root\nhelped.root(4)"
     reading = Reading([own], modules=modules)
-    assert reading.odd("from helped import root\nhelped.root(4)") == []
-    assert reading.odd("import ctypes") == ["ctypes"], "which is found before what lies beside"
+    assert reading.unusual_names("from helped import root\nhelped.root(4)") == []
+    assert reading.unusual_names("import ctypes") == ["ctypes"], (
+        "which is found before what lies beside"
+    )
     assert "gc" not in reading.plain_modules()["helped.py"]
 
 

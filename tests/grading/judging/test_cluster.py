@@ -6,6 +6,7 @@ import pickle
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, grading, tmp_
 
 def test_a_nonsensical_address_is_refused():
     with pytest.raises(ValueError, match="nonsense"):
-        list(Cluster("nonsense://x", 0.5, tell=print).judge_all(NAME, [one_task("ada")], order_of))
+        list(Cluster("nonsense://x", 0.5, tell=print).judge_all(MARKER, [one_task("ada")]))
 
 
 def one_task(student):
@@ -121,8 +122,14 @@ def one_task(student):
     return Task(student, b"{}", "", "k")
 
 
-def order_of(task, engine="another"):
-    return judge_process.request(NAME, task, SEED, engine, LIMITS, True)
+# Of another version of the course.
+MARKER = SimpleNamespace(
+    assignment=SimpleNamespace(name=NAME), seed=SEED, engine="another", limits=LIMITS
+)
+
+
+def order_of(task, marker=MARKER):
+    return judge_process.request(marker, task, walls=True)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +143,7 @@ def office():
 def test_a_judge_process_judges_as_the_pool_does_and_refuses_other_versions(office, crowd, root):
     room = Classroom(crowd.course, root, NAME, LIMITS, seed=SEED)
     task = room.take_in(crowd.names[0])
-    kind, result = pickle.loads(office.ask(room.request(task, walls=True)))
+    kind, result = pickle.loads(office.ask(order_of(task, room.marker)))
     assert kind == "done", result
     verdict, _ = result
     assert verdict.key == task.key
@@ -209,7 +216,7 @@ class Answer:
 def through(script, students):
     cluster = Cluster("tcp://nowhere:1", 1, tell=print)
     cluster._dask = Silent(script)
-    done = list(cluster.judge_all(NAME, [one_task(s) for s in students], order_of))
+    done = list(cluster.judge_all(MARKER, [one_task(s) for s in students]))
     return cluster._dask, done
 
 

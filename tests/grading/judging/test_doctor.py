@@ -25,8 +25,8 @@ def test_the_walls_hold(forkserver):
     doctor.refuse_escapes(forkserver)
 
 
-def test_without_walls_the_probes_get_out(kit_folder):
-    with ForkServer(kit_folder, walls=False) as bare:
+def test_without_walls_the_probes_get_out(kits):
+    with ForkServer(kits, walls=False) as bare:
         escaped = {name for name, got_out in doctor.examine(bare).items() if got_out}
         with pytest.raises(WorkerFailed, match="read a file of the grader"):
             doctor.refuse_escapes(bare)
@@ -66,10 +66,10 @@ def test_rare_calls_are_refused_and_limits_are_ones_own(forkserver):
     assert outputs[0]["text"].split("\n")[:2] == [str([1] * len(numbers)), "1 True"]
 
 
-def test_nothing_in_a_worker_tells_where_the_course_lies(forkserver):
+def test_nothing_in_a_worker_tells_where_the_course_lies(forkserver, kits):
     with Worker(forkserver) as worker:
         shown = worker.run("import sys, course_lib\nprint(sys.orig_argv, sys.path, course_lib)")
-    assert str(forkserver.package) not in shown[0]["text"] and "/kit" in shown[0]["text"]
+    assert str(kits) not in shown[0]["text"] and "/kit" in shown[0]["text"]
 
 
 def test_a_worker_that_does_not_start_leaves_no_descriptor_open(forkserver):
@@ -139,7 +139,7 @@ def test_another_students_work_in_the_exchange_is_out_of_reach(
     assert facts["students"] == {"eve": 0.0 if walls else assignment.automatic}
 
 
-def test_where_namespaces_are_forbidden_nothing_is_graded(kit_folder, tmp_path):
+def test_where_namespaces_are_forbidden_nothing_is_graded():
     """What a container without the right does to it: the first call is refused."""
     script = (
         "import ctypes, runpy, sys\n"

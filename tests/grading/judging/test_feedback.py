@@ -61,7 +61,8 @@ def test_no_test_source_no_reference_no_seed(wrong):
 
 
 def test_reasons_and_manual_cells():
-    assert "is empty" in feedback.page("a", "s", None, URL, reason="`a.ipynb` is empty.")
+    page = feedback.page("a", "s", None, URL, reason="`a<b>.ipynb` is empty, <b>too.")
+    assert "<code>a&lt;b&gt;.ipynb</code> is empty, &lt;b&gt;too." in page
     marks = [Mark("essay-thoughts", 3, None, reason="to be graded by hand")]
     judged = Judged(nbformat.v4.new_notebook(), marks)
     assert "for a person to grade" in feedback.page("a", "s", judged, URL)
@@ -83,7 +84,7 @@ def test_exercises_have_the_numbers_of_the_notebook(assignment, wrong):
 
 
 def test_stub_and_crash_have_one_line_instead_of_a_row_of_errors(assignment):
-    from course_lib.checks.report import grade_source
+    from course_lib.checks.grading import grade_source
 
     exercise = find("attention.scaled_dot_product")
     stub = "def scaled_dot_product_attention(*a):\n    raise NotImplementedError"

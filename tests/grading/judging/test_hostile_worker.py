@@ -97,7 +97,7 @@ def test_nan_has_no_gradient_and_agrees_with_nothing():
 
     from course_lib.checks.answer_proxy import AnswerProxy
     from course_lib.checks.exercise import find
-    from course_lib.checks.report import grade
+    from course_lib.checks.grading import grade
 
     exercise = find("attention.self_attention")
 

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from course_lib.grading.judging import sandbox_package
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
@@ -213,9 +214,10 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
 
 
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
-    (tmp_path / "nothing-here").mkdir()
+    package = sandbox_package.build(tmp_path)
+    (package / "course_lib/grading/judging/forkserver_process.py").unlink()
     with (
-        ForkServer(tmp_path / "nothing-here") as forkserver,
+        ForkServer(tmp_path) as forkserver,
         pytest.raises(WorkerFailed, match="did not start"),
     ):
         Worker(forkserver)

@@ -6,8 +6,13 @@ import time
 
 import pytest
 
-from course_lib.grading.judging.forkserver import ForkServer, ForkServerLost, WorkerFailed
-from course_lib.grading.judging.pool import JudgeDied, judge_all
+from course_lib.grading.judging.forkserver import (
+    ForkServer,
+    ForkServerLost,
+    JudgeDied,
+    WorkerFailed,
+)
+from course_lib.grading.judging.pool import Pool
 
 
 class NoForkServer:
@@ -27,6 +32,20 @@ def started():
     NoForkServer.started = NoForkServer.ended = 0
     yield NoForkServer
     assert NoForkServer.started == NoForkServer.ended
+
+
+class Work:
+    """What judges do here: call a function."""
+
+    def __init__(self, judge):
+        self.judge, self.prepared = judge, 0
+
+    def prepare(self):
+        self.prepared += 1
+
+
+def judge_all(tasks, work, start, jobs):
+    return Pool(start, jobs).judge_all(Work(work), tasks)
 
 
 def test_everything_is_done_once(started):
@@ -83,12 +102,37 @@ def test_no_judge_is_refused():
         list(judge_all([1], None, NoForkServer, 0))
 
 
-def test_killing_the_warm_parent_is_noticed_as_such(kit_folder):
+def test_killing_the_warm_parent_is_noticed_as_such(kits):
     from course_lib.grading.judging.channel import Worker
 
-    with ForkServer(kit_folder) as forkserver:
+    with ForkServer(kits) as forkserver:
         forkserver.ready()
         os.kill(forkserver.process.pid, signal.SIGKILL)
         forkserver.process.wait()
         with pytest.raises((ForkServerLost, WorkerFailed)):
             Worker(forkserver)
+
+
+def test_what_all_judges_need_is_computed_once_and_for_several_tasks_only(started):
+    work = Work(lambda task, forkserver, judge: work.prepared)
+    pool = Pool(NoForkServer, 2)
+    assert dict(pool.judge_all(work, [1])) == {1: 0}
+    assert dict(pool.judge_all(work, [1, 2])) == {1: 1, 2: 1}
+
+
+def test_no_judge_waits_for_who_writes(started, tmp_path):
+    """With one judge: the second task is done while the first one's answer is looked at."""
+
+    def work(task, forkserver, judge):
+        (tmp_path / str(task)).touch()
+
+    for task, _ in judge_all([1, 2], work, NoForkServer, 1):
+        until = time.monotonic() + 20
+        while task == 1 and not (tmp_path / "2").exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+def test_a_pool_that_is_entered_starts_at_once_and_is_ended_without_work(started):
+    with Pool(NoForkServer):
+        assert started.started == 1

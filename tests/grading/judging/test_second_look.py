@@ -9,7 +9,7 @@ from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
-from course_lib.grading.judging.second_look import Looker
+from course_lib.grading.judging.second_look import SecondGrader
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
@@ -34,12 +34,12 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(name, forkserver, monke
     """What its checks need is still there where what it may not use is gone."""
     assignment = LOADED[name]
     looked = []
-    look = Looker.look
+    regrade = SecondGrader.regrade
     monkeypatch.setattr(
-        Looker,
-        "look",
+        SecondGrader,
+        "regrade",
         lambda self, exercise, *args, **kwargs: (
-            looked.append(exercise.id) or look(self, exercise, *args, **kwargs)
+            looked.append(exercise.id) or regrade(self, exercise, *args, **kwargs)
         ),
     )
     notebook = nbformat.from_dict(assignment.solution)
@@ -58,7 +58,7 @@ def test_a_long_sum_beside_an_unusual_name_gets_all_points(judge, solved, assign
 
 
 def test_everyday_answers_are_not_looked_at_again(judge, solved, monkeypatch):
-    monkeypatch.delattr(Looker, "look")
+    monkeypatch.delattr(SecondGrader, "regrade")
     assert judge(solved).notes == []
 
 

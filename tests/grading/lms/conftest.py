@@ -17,6 +17,7 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
+from course_lib.grading import authoring
 from course_lib.grading.records import gradebook, roster
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,7 +96,8 @@ def prepared(tmp_path_factory, blank_gradebook, assignment):
     """A gradebook that knows the assignment."""
     course = tmp_path_factory.mktemp("prepared")
     shutil.copy(blank_gradebook, course)
-    gradebook.prepare(course, NAME, assignment.release)
+    with gradebook.prepared(course, NAME, assignment.release):
+        pass
     return course / "gradebook.db"
 
 
@@ -119,7 +121,7 @@ def notebook(assignment):
     return make
 
 
-MOST = 30
+MOST = f"{authoring.named(ROOT, NAME).points:g}"
 ARCHIVED = ("ada", "ben", "김")
 
 
@@ -194,7 +196,7 @@ class Moodle:
         for login, (first, last, *_) in desk.people.items():
             came = "Thursday, 24 September 2026, 9:26 PM" if login in self.times else "-"
             rows.append([f"Participant {self.number(desk, login)}", f"{first} {last}",
-                         f"{login}@example.org", "Submitted", scores.get(login, ""), "30.00",
+                         f"{login}@example.org", "Submitted", scores.get(login, ""), f"{MOST}.00",
                          "Yes", came, "-", "as, it \"was\""])  # fmt: skip
         return desk.file(name, rows)
 

@@ -1,12 +1,16 @@
 """Scores into a system's own file: what is written, what is left, and what is said."""
 
 import zipfile
+from pathlib import Path
 
 import pytest
 
+from course_lib.grading import authoring
 from course_lib.grading.records import gradebook, roster
 
+ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"
+MOST = f"{authoring.named(ROOT, NAME).points:g}"
 HEADER = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Essay (5)", "Final Score"]
 
 
@@ -18,7 +22,7 @@ def canvas(desk):
     return desk
 
 
-def sheet(desk, scores, *, title=f"{NAME} (47)", most="30", extra=(), **options):
+def sheet(desk, scores, *, title=f"{NAME} (47)", most=MOST, extra=(), **options):
     """Canvas's gradebook; by student the cell below the assignment."""
     rows = [[*HEADER, title], ["    Points Possible", "", "", "", "", "10", "(read only)", most]]
     about = {
@@ -126,10 +130,10 @@ def test_points_that_differ_are_refused_or_scaled(canvas):
     canvas.score("ada", 6)
     for most in ("100", "0"):
         said = export(canvas, sheet(canvas, {"ada": ""}, most=most), wanted=2)
-        assert f"has {most} points there and 30 here" in said and "--scale" in said
+        assert f"has {most} points there and {MOST} here" in said and "--scale" in said
     assert "0 points" in export(canvas, sheet(canvas, {"ada": ""}, most="0"), "--scale", wanted=2)
     export(canvas, sheet(canvas, {"ada": ""}, most="100"), "--scale")
-    assert upload(canvas) == {"ada": "20"}
+    assert upload(canvas) == {"ada": f"{600 / float(MOST):.2f}".rstrip("0").rstrip(".")}
 
 
 def test_a_comma_is_written_where_the_system_writes_one(canvas):
@@ -151,7 +155,7 @@ def test_what_is_no_number_of_points_is_somebody_else_s_and_nothing_is_scaled_in
     header = ["Last Name", "Student ID", "Availability", *blackboard]
     path = canvas.file("b.csv", [header, ["Doe", "7", "Yes", *blackboard.values()]])
     said = canvas.run("export", "--for", "blackboard", path, wanted=2)
-    assert "has 1030 points there and 30 here" in said
+    assert f"has 1030 points there and {MOST} here" in said
 
 
 def test_killed_before_it_was_written_down_the_next_run_comes_to_the_same(canvas, monkeypatch):
@@ -211,7 +215,7 @@ def test_the_exported_file_is_never_written_and_a_failure_leaves_nothing(canvas,
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("course_lib.grading.records.folder.os.replace", broken)
+    monkeypatch.setattr("course_lib.grading.records.course_folder.os.replace", broken)
     assert "No space left" in export(canvas, path, wanted=2)
     monkeypatch.undo()
     monkeypatch.chdir(canvas.course.parents[0])
@@ -240,23 +244,23 @@ def test_a_worksheet_is_about_one_assignment_and_blind_ones_know_nobody(desk):
     with gradebook.open_gradebook(desk.course) as book:
         book.add_assignment("04_heads")
     head = ["Identifier", "Grade", "Maximum Grade", "Feedback comments"]
-    path = desk.file("w.csv", [head, ["Participant 5", "", "30.00", ""]])
+    path = desk.file("w.csv", [head, ["Participant 5", "", f"{MOST}.00", ""]])
     asked = ["export", "--for", "moodle", path]
     assert "no column says who a row is about" in desk.run(*asked, wanted=2)
     head.insert(1, "Full name")
-    path = desk.file("w.csv", [head, ["Participant 5", "Ada Doe", "", "30.00", ""]])
+    path = desk.file("w.csv", [head, ["Participant 5", "Ada Doe", "", f"{MOST}.00", ""]])
     assert "is about one assignment" in desk.run(*asked, wanted=2)
     said = desk.run(*asked, "--assignment", NAME, "--feedback")
     assert said["told_by_the_name_alone"] == ["ada"]
     assert desk.read(desk.folder / "w-upload.csv")[1:] == [
-        ["Participant 5", "Ada Doe", "6", "30.00", ""]
+        ["Participant 5", "Ada Doe", "6", f"{MOST}.00", ""]
     ]
     assert said["feedback"] == [f"Ada Doe_5_assignsubmission_file/{NAME}.html"]
 
 
 def test_a_worksheet_in_another_language(desk):
     header = ["Nom complet", "Identifiant", "Note", "Note maximale"]
-    path = desk.file("w.csv", [header, ["Zoë Dürr", "Participant(e)12", "-", "30,00"]])
+    path = desk.file("w.csv", [header, ["Zoë Dürr", "Participant(e)12", "-", f"{MOST},00"]])
     columns = ["--column", "name=Nom complet", "--column", "participant=Identifiant"]
     desk.run("roster", "import", path, "--from", "moodle", "--column", "name=Nom complet",
              "--column", "login=Identifiant")  # fmt: skip

@@ -8,7 +8,7 @@ from nbgrader.api import Student
 
 from course_lib.grading.lms import importing
 from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.folder import RENAMING
+from course_lib.grading.records.course_folder import RENAMING
 
 NAME = "03_attention"
 

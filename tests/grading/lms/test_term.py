@@ -20,7 +20,7 @@ from course_lib.grading.records import gradebook
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"
-PAGE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "book" / "instructors_term.md").read_text(encoding="utf-8")
 FIRST = ("Zoë", "민준", "Dov", "Ana María", "Nguyễn", "O’Neil", "=1+1", "李")
 LAST = ("Müller-Lüdenscheidt", "김", "בן־דוד", "García López", "Văn A", "Brien", "Doe", "四")
 

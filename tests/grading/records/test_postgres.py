@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading import sample
+from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.records import database, gradebook
@@ -24,12 +24,12 @@ def graded(tmp_path_factory, root, seed, lasting, blank_gradebook):
     """Three students in SQLite; one is scored by hand, late, and has an extension."""
     course = tmp_path_factory.mktemp("graded")
     shutil.copy(blank_gradebook, course)
-    sample.make(course, root, NAME, lambda s: s in WHO)
+    sample.make(course, authoring.named(root, NAME), lambda s: s in WHO)
     shutil.copy(blank_gradebook, course)
     stamp = course / "submitted" / WHO[0] / NAME / "timestamp.txt"
     stamp.write_text("2026-03-01 12:00:00.5 UTC")
     room = Classroom(course, root, NAME, LIMITS, seed=seed)
-    room.grade(warming=lasting)
+    room.grade(lasting)
     first = room.assignment.exercises[0].grade_id
     with gradebook.open_gradebook(course) as book:
         grade = book.find_grade(first, NAME, NAME, WHO[0])

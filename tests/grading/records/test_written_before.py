@@ -14,7 +14,7 @@ from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records import gradebook
-from course_lib.grading.records.folder import SEEDS
+from course_lib.grading.records.course_folder import SEEDS
 
 BEFORE = Path(__file__).with_name("written_before")
 NAME, STUDENT = "00_start", "dan-mistaken"
@@ -42,7 +42,7 @@ def test_a_class_goes_on_where_it_was_graded_before(tmp_path, root, lasting):
     assert scores(tmp_path) == before.exercises
     # The library has changed since, so everybody is graded again.
     room = Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
-    (now,) = room.grade(warming=lasting)
+    (now,) = room.grade(lasting)
     assert now.fresh and now.reason == "" and now.notes == []
     # Leaving its arguments alone earns nothing any more where nothing else is right.
     points = before.exercises | {"start-pair_scores": 0.0}

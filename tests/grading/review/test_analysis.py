@@ -378,10 +378,10 @@ def twice(tmp_path_factory, root, assignment, blank_gradebook, lasting):
     path.parent.mkdir(parents=True)
     for hand_in in hand_ins:
         path.write_text(authoring.text(hand_in) if hand_in else "no notebook")
-        Classroom(course, root, NAME, Limits(cell=30, call=10), seed="1").grade(warming=lasting)
+        Classroom(course, root, NAME, Limits(cell=30, call=10), seed="1").grade(lasting)
         # Other samples, the same hand-in: nothing that she did.
         room = Classroom(course, root, NAME, Limits(cell=30, call=10), seed="2")
-        (verdict,) = room.grade(warming=lasting)
+        (verdict,) = room.grade(lasting)
         seen.append((verdict.mistakes, verdict.earlier))
     return course, exercise, mistake.name, seen
 

@@ -21,9 +21,9 @@ LIMITS = Limits(cell=30, call=10)
 def course(tmp_path_factory, root, lasting, blank_gradebook):
     """Two of the sample class, graded."""
     course = tmp_path_factory.mktemp("course")
-    sample.make(course, root, NAME, lambda s: s in ("ada-full", "ben-partial"))
+    sample.make(course, authoring.named(root, NAME), lambda s: s in ("ada-full", "ben-partial"))
     shutil.copy(blank_gradebook, course)
-    Classroom(course, root, NAME, LIMITS).grade(warming=lasting)
+    Classroom(course, root, NAME, LIMITS).grade(lasting)
     return course
 
 
@@ -46,7 +46,7 @@ def moved(course, assignment):
 def test_without_a_change_nobody_moves(course, root, lasting, dump):
     before = dump(course)
     again = Regrade(course, root, NAME, LIMITS)
-    verdicts = again.staged.grade(warming=lasting)
+    verdicts = again.staged.grade(lasting)
     assert all(v.fresh for v in verdicts), "it grades again"
     assert again.moves(verdicts) == []
     assert dump(course) == before
@@ -78,11 +78,11 @@ def test_a_new_seed_is_kept_when_published_and_grading_agrees(course, root, monk
     assert again.staged.seed != old == Classroom(course, root, NAME).seed
     resumed = Regrade(course, root, NAME, LIMITS, new_seed=True)
     assert resumed.staged.seed == again.staged.seed, "a run that was broken off goes on"
-    verdicts = resumed.staged.grade(warming=lasting)
+    verdicts = resumed.staged.grade(lasting)
     assert resumed.moves(verdicts) == [] and resumed.publish(verdicts) == []
     assert Classroom(course, root, NAME).seed == again.staged.seed
     assert (course / ".grading-seeds.json").stat().st_mode & 0o077 == 0
-    assert not any(v.fresh for v in Classroom(course, root, NAME, LIMITS).grade())
+    assert not any(v.fresh for v in Classroom(course, root, NAME, LIMITS).grade(lasting))
     monkeypatch.setenv(seeds.ENVIRONMENT, "ab")
     with pytest.raises(ValueError, match="unset it"):
         Regrade(course, root, NAME, new_seed=True)
@@ -90,7 +90,7 @@ def test_a_new_seed_is_kept_when_published_and_grading_agrees(course, root, monk
 
 def test_a_submission_that_came_meanwhile_is_left_alone(course, root, assignment, lasting, dump):
     again = Regrade(course, root, NAME, LIMITS)
-    verdicts = again.staged.grade(["ada-full"], warming=lasting)
+    verdicts = again.staged.grade(lasting, ["ada-full"])
     path = course / "submitted" / "ada-full" / NAME / f"{NAME}.ipynb"
     path.write_text(authoring.text(assignment.release), encoding="utf-8")
     before = dump(course)
@@ -98,8 +98,8 @@ def test_a_submission_that_came_meanwhile_is_left_alone(course, root, assignment
     assert dump(course) == before
 
 
-def test_another_version_of_the_course_changes_nothing_by_itself(course, root):
+def test_another_version_of_the_course_changes_nothing_by_itself(course, root, lasting):
     room = Classroom(course, root, NAME, LIMITS)
     room.engine = "another"
-    assert not any(v.fresh for v in room.grade(["ben-partial"]))
+    assert not any(v.fresh for v in room.grade(lasting, ["ben-partial"]))
     assert room.records.verdict("ben-partial").engine != "another"

@@ -19,9 +19,9 @@ from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import authoring, formgrader, rubrics
 from course_lib.grading.records import gradebook, summary
-from course_lib.grading.review import marksheet, written
+from course_lib.grading.review import rubric_table, written
 from course_lib.grading.review.agreement import agreement
-from course_lib.grading.review.written import Question, SecondLook, WrittenMark
+from course_lib.grading.review.written import SecondLook, WrittenMark, WrittenQuestion
 
 NAMES = [source.stem for source in authoring.sources(Path(__file__).parents[3])]
 NAME, CELL = "03_attention", "attention-saturates-written"
@@ -57,7 +57,8 @@ def grade(course, assignment, student, text):
 def read_by_nobody(tmp_path_factory, assignment, blank_gradebook):
     course = tmp_path_factory.mktemp("class")
     shutil.copy(blank_gradebook, course)
-    gradebook.prepare(course, NAME, assignment.release)
+    with gradebook.prepared(course, NAME, assignment.release):
+        pass
     for student, text in TEXTS.items():
         grade(course, assignment, student, text)
     with gradebook.open_gradebook(course) as book:
@@ -138,7 +139,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path, text, said):
 
 
 def test_marks_are_nbgraders_own_scores_and_comments(course, root, assignment):
-    question = Question(course, root, NAME)
+    question = WrittenQuestion(course, root, NAME)
     before = rows(course)
     assert [a.student for a in question.answers()] == sorted(TEXTS)
     given = [WrittenMark("ada", FULL), WrittenMark("ben", (0.5, 0, 0, 0), "Which one?")]
@@ -183,12 +184,12 @@ def test_marks_are_nbgraders_own_scores_and_comments(course, root, assignment):
 def test_what_cannot_be_given_is_refused_and_nothing_is_written(course, root, mark, said):
     before = rows(course)
     with pytest.raises(Refused, match=said):
-        Question(course, root, NAME).write([WrittenMark("ben", FULL), mark])
+        WrittenQuestion(course, root, NAME).write([WrittenMark("ben", FULL), mark])
     assert rows(course) == before
 
 
 def test_a_score_changed_in_formgrader_is_not_taken_for_the_rubrics(course, root):
-    question = Question(course, root, NAME)
+    question = WrittenQuestion(course, root, NAME)
     question.write([WrittenMark("ada", FULL, "Fine.")])
     with gradebook.open_gradebook(course) as book:
         book.find_grade(CELL, NAME, NAME, "ada").manual_score = 1.75
@@ -224,7 +225,7 @@ def test_one_question_through_all_students_goes_on_where_it_stopped(course, typi
 
 
 def test_seeds_draw_orders(course, root):
-    question = Question(course, root, NAME)
+    question = WrittenQuestion(course, root, NAME)
     orders = {tuple(a.student for a in question.answers(str(seed))) for seed in range(8)}
     assert len(orders) > 1 and {tuple(sorted(order)) for order in orders} == {tuple(sorted(TEXTS))}
 
@@ -238,7 +239,7 @@ def test_a_table_goes_out_and_comes_in(course, tmp_path, capsys, root):
     header, *lines = csv.reader(io.StringIO(text))
     assert header[1] == "answer" and not [c for line in lines for c in line if c[:1] in ("=", "-")]
     assert run(course, "--read", path) == 0 and rows(course)["ben"][0] is None, "nothing filled in"
-    keys = {a.key: a.student for a in Question(course, root, NAME).answers()}
+    keys = {a.key: a.student for a in WrittenQuestion(course, root, NAME).answers()}
 
     def fill(change, separator=";"):
         file = io.StringIO()
@@ -290,7 +291,7 @@ def test_who_has_the_list_of_the_class_cannot_tell_whose_a_row_of_a_blind_table_
     """Keys of before could be had from names and texts; tables and marks with them still count."""
     before = {
         "a" + hashlib.sha256("\0".join((CELL, a.student, a.text)).encode()).hexdigest()[:10]: a
-        for a in Question(course, root, NAME).answers()
+        for a in WrittenQuestion(course, root, NAME).answers()
     }
     path = tmp_path / "marks.csv"
     assert run(course, "--csv", path, "--blind") == 0
@@ -311,9 +312,9 @@ def test_who_has_the_list_of_the_class_cannot_tell_whose_a_row_of_a_blind_table_
 
 def test_no_cell_of_a_table_begins_a_formula_wherever_a_spreadsheet_cuts_it(course, root):
     hostile = "x;=cmd|'/C calc'!A0\n=1\n\t@x; \"=2\u2028+3\n\uff1d4;-5"
-    rubric = Question(course, root, NAME).rubric
-    answer = written.Answer("a1", "=ada;=1", hostile, given=FULL, comment="-x;+y\n=z;'=w")
-    text = marksheet.table(rubric, [answer], blind=False)
+    rubric = WrittenQuestion(course, root, NAME).rubric
+    answer = written.WrittenAnswer("a1", "=ada;=1", hostile, given=FULL, comment="-x;+y\n=z;'=w")
+    text = rubric_table.table(rubric, [answer], blind=False)
     for line in text.lstrip("\ufeff").splitlines():
         for separator in ";\t":
             cells = [*line.split(separator), *next(csv.reader([line], delimiter=separator))]
@@ -334,7 +335,7 @@ def test_what_is_no_such_table_is_refused(course, tmp_path, capsys, content, sai
 
 
 def test_a_second_marker_sees_a_sample_and_no_marks(course, root, typing, capsys):
-    question = Question(course, root, NAME)
+    question = WrittenQuestion(course, root, NAME)
     question.write(
         [WrittenMark(s, FULL if s in "ada dan" else NONE, "Mine.") for s in TEXTS if s != "zoë"]
     )
@@ -432,7 +433,7 @@ def test_what_cannot_be_done_is_said_in_one_line(course, asked, said, capsys):
 
 
 def test_other_points_than_the_cell_has_are_refused(course, root, monkeypatch):
-    question = Question(course, root, NAME)
+    question = WrittenQuestion(course, root, NAME)
     shorter = rubrics.Rubric(CELL, question.rubric.criteria[:3])
     monkeypatch.setattr(question, "rubric", shorter)
     with pytest.raises(Refused, match="adds up to 1.5 points, and in the gradebook it has 2"):

@@ -1,0 +1,119 @@
+from course_lib.bank.attention.self_attention import colleagues_self_attention, exercise
+from course_lib.bank.prelude import F, math, torch
+from course_lib.mixing import self_attention
+
+reference = exercise.answer(self_attention)
+
+
+# The notebook hands this function out, so its source must not begin with a decorator.
+exercise.mistake("Several things are wrong. Begin with the two cells of symptoms above.")(
+    colleagues_self_attention
+)
+
+
+@exercise.mistake("Print `k` and your version of its transpose for two tokens of width 3.")
+def reshape_for_transpose(x, w_q, w_k, w_v, mask=None):
+    """A reshape to the transposed shape transposes."""
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    flipped = k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2])
+    scores = q @ flipped / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.mistake("Over how many terms does a score sum? Is that the width of a token?")
+def scaled_by_model_width(x, w_q, w_k, w_v, mask=None):
+    """The width in the scale is that of the tokens."""
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    scores = q @ k.transpose(-2, -1) / math.sqrt(x.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.mistake("Axis 1 of how many? Try one sequence, then a batch of two.")
+def keys_on_axis_one(x, w_q, w_k, w_v, mask=None):
+    """The keys lie along axis 1, as in a table of queries and keys."""
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(1)
+    return weights @ v, weights
+
+
+@exercise.mistake("Must `love` look at `you` exactly as much as `you` at `love`?")
+def one_role(x, w_q, w_k, w_v, mask=None):
+    """Query and key are the same vector, since both come from the same token."""
+    q, v = x @ w_q, x @ w_v
+    scores = q @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.mistake("What is averaged: the tokens, or something made from them?")
+def tokens_averaged(x, w_q, w_k, w_v, mask=None):
+    """Attention averages the tokens themselves; projections only decide where to look."""
+    q, k = x @ w_q, x @ w_k
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ x, weights
+
+
+@exercise.mistake("The docstring gives the shape of each projection: which axis meets the tokens?")
+def as_in_linear(x, w_q, w_k, w_v, mask=None):
+    """A weight matrix is applied transposed, as nn.Linear does with its own."""
+    q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.alternative
+def einsum(x, w_q, w_k, w_v, mask=None):
+    """Einstein sums throughout, with query and key projection merged into one matrix first."""
+    bilinear = torch.einsum("ih,jh->ij", w_q, w_k) / w_q.shape[1] ** 0.5
+    scores = torch.einsum("...ti,ij,...sj->...ts", x, bilinear, x)
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.full_like(scores, float("-inf")))
+    weights = torch.softmax(scores, dim=-1)
+    return torch.einsum("...ts,...sd,dv->...tv", weights, x, w_v), weights
+
+
+@exercise.alternative
+def one_query_at_a_time(x, w_q, w_k, w_v, mask=None):
+    """Loops over the tokens with a softmax written out, and logs to stderr."""
+    import logging
+
+    logging.getLogger("attention").warning("one token at a time")
+    k, v = x @ w_k, x @ w_v
+    n = x.shape[-2]
+    rows = []
+    for t in range(n):
+        q = x[..., t : t + 1, :] @ w_q
+        scores = (k * q).sum(-1) / math.sqrt(k.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask[..., t, :], -math.inf)
+        e = (scores - scores.amax(-1, keepdim=True)).exp()
+        rows.append(e / e.sum(-1, keepdim=True))
+    weights = torch.stack(rows, -2)
+    return weights @ v, weights
+
+
+@exercise.alternative
+def softmax_in_single(x, w_q, w_k, w_v, mask=None):
+    """A softmax in single precision, cast back, as large models write it."""
+    scores = x @ w_q @ (x @ w_k).mT * w_k.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(x.dtype)
+    return weights @ (x @ w_v), weights

@@ -1,0 +1,204 @@
+from course_lib.attention_maps import diagonality, entropy, max_weight, mean_relative_position
+from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.reading.map_metrics import exercise
+
+
+@exercise.answer
+def reference(
+    weights: Tensor, mask: Tensor, radius: int = 1
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Four numbers of the library for each map."""
+    return (
+        entropy(weights, mask=mask[:, None], normalised=True),
+        diagonality(weights, radius),
+        max_weight(weights),
+        mean_relative_position(weights),
+    )
+
+
+@exercise.mistake("Which keys may the third query of a causal model see? That is where it ends.")
+def all_keys(weights, mask, radius=1):
+    """The largest entropy is ln T for every query."""
+    T = weights.shape[-1]
+    counted = mask.any(-1)[:, None]
+    choice = counted & (mask.sum(-1)[:, None] > 1)
+    own = torch.arange(T)
+    near = (own - own[:, None]).abs() <= radius
+    h = torch.special.entr(weights).sum(-1) / math.log(T)
+    n = counted.sum(-1)
+    looks = (weights * own).sum(-1) - own
+    return (
+        (h * choice).sum(-1) / choice.sum(-1),
+        ((weights * near).sum(-1) * counted).sum(-1) / n,
+        (weights.amax(-1) * counted).sum(-1) / n,
+        (looks * counted).sum(-1) / n,
+    )
+
+
+@exercise.mistake("How many queries ask in a sentence of 4 that is padded to 9?")
+def padding_counts(weights, mask, radius=1):
+    """A row of zeros adds nothing to a sum, so it can stay in the mean."""
+    T = weights.shape[-1]
+    own = torch.arange(T)
+    near = (own - own[:, None]).abs() <= radius
+    visible = mask.sum(-1)[:, None].expand(weights.shape[:-1])
+    h = torch.special.entr(weights).sum(-1) / visible.clamp(min=2).log()
+    looks = ((weights * own).sum(-1) - own) * (visible > 0)
+    return (
+        h.mean(-1),
+        (weights * near).sum(-1).mean(-1),
+        weights.amax(-1).mean(-1),
+        looks.mean(-1),
+    )
+
+
+@exercise.mistake("A query that sees one key has entropy 0. Is the head therefore sharp?")
+def no_choice_counts(weights, mask, radius=1):
+    """A query with a single visible key is a query of entropy 0."""
+    T = weights.shape[-1]
+    counted = mask.any(-1)[:, None]
+    own = torch.arange(T)
+    near = (own - own[:, None]).abs() <= radius
+    h = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    n = counted.sum(-1)
+    looks = (weights * own).sum(-1) - own
+    return (
+        (h * counted).sum(-1) / n,
+        ((weights * near).sum(-1) * counted).sum(-1) / n,
+        (weights.amax(-1) * counted).sum(-1) / n,
+        (looks * counted).sum(-1) / n,
+    )
+
+
+@exercise.mistake("Compute by hand what a head that looks at the previous token gets for radius 1.")
+def main_diagonal(weights, mask, radius=1):
+    """A diagonal head is one with its weight on the main diagonal."""
+    T = weights.shape[-1]
+    counted = mask.any(-1)[:, None]
+    choice = counted & (mask.sum(-1)[:, None] > 1)
+    own = torch.arange(T)
+    h = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    n = counted.sum(-1)
+    looks = (weights * own).sum(-1) - own
+    return (
+        (h * choice).sum(-1) / choice.sum(-1),
+        (torch.diagonal(weights, dim1=-2, dim2=-1) * counted).sum(-1) / n,
+        (weights.amax(-1) * counted).sum(-1) / n,
+        (looks * counted).sum(-1) / n,
+    )
+
+
+@exercise.mistake("Two queries, each sure of another key: is the mean of their rows sure, too?")
+def of_the_mean_row(weights, mask, radius=1):
+    """The entropy of a head is the entropy of its average row."""
+    T = weights.shape[-1]
+    counted = mask.any(-1)[:, None]
+    own = torch.arange(T)
+    near = (own - own[:, None]).abs() <= radius
+    n = counted.sum(-1)
+    row = (weights * counted[..., None]).sum(-2) / n[..., None]
+    h = torch.special.entr(row).sum(-1) / n.clamp(min=2).log()
+    looks = (weights * own).sum(-1) - own
+    return (
+        h,
+        ((weights * near).sum(-1) * counted).sum(-1) / n,
+        (weights.amax(-1) * counted).sum(-1) / n,
+        (looks * counted).sum(-1) / n,
+    )
+
+
+@exercise.mistake("The previous token is at -1. What do you get for it?")
+def query_minus_key(weights, mask, radius=1):
+    """A relative position is how far the query is ahead of what it looks at."""
+    T = weights.shape[-1]
+    counted = mask.any(-1)[:, None]
+    choice = counted & (mask.sum(-1)[:, None] > 1)
+    own = torch.arange(T)
+    near = (own - own[:, None]).abs() <= radius
+    h = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    n = counted.sum(-1)
+    looks = own - (weights * own).sum(-1)
+    return (
+        (h * choice).sum(-1) / choice.sum(-1),
+        ((weights * near).sum(-1) * counted).sum(-1) / n,
+        (weights.amax(-1) * counted).sum(-1) / n,
+        (looks * counted).sum(-1) / n,
+    )
+
+
+@exercise.mistake("What is 0 * log(0) on a machine?")
+def log_of_zero(weights, mask, radius=1):
+    """A weight of 0 times its logarithm is 0 by itself."""
+    T = weights.shape[-1]
+    counted = mask.any(-1)[:, None]
+    choice = counted & (mask.sum(-1)[:, None] > 1)
+    own = torch.arange(T)
+    near = (own - own[:, None]).abs() <= radius
+    h = -(weights * weights.log()).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    n = counted.sum(-1)
+    looks = (weights * own).sum(-1) - own
+    return (
+        (h * choice).sum(-1) / choice.sum(-1),
+        ((weights * near).sum(-1) * counted).sum(-1) / n,
+        (weights.amax(-1) * counted).sum(-1) / n,
+        (looks * counted).sum(-1) / n,
+    )
+
+
+@exercise.mistake("Print the map before and after your call: is it still the same?")
+def zeros_written_over(weights, mask, radius=1):
+    """What the entropy needs is written into the map, as the map is done with by then."""
+    T = weights.shape[-1]
+    sees = mask.sum(-1)[:, None]
+    own = torch.arange(T)
+    away = own - own[:, None]
+    n = (sees > 0).sum(-1)
+    near = (weights * (away.abs() <= radius)).sum((-2, -1)) / n
+    largest = weights.amax(-1).sum(-1) / n
+    looks = (weights * away).sum((-2, -1)) / n
+    weights[weights == 0] = 1
+    share = -(weights * weights.log()).sum(-1) / sees.clamp(min=2).log()
+    return share.sum(-1) / (sees > 1).sum(-1), near, largest, looks
+
+
+@exercise.alternative
+def row_by_row(weights, mask, radius=1):
+    """Goes through the rows in plain Python, and prints to stderr."""
+    import sys
+
+    print("row by row", file=sys.stderr)
+    B, H, T, _ = weights.shape
+    out = torch.zeros(4, B, H)
+    for b in range(B):
+        for h in range(H):
+            spread, band, top, looks = [], [], [], []
+            for i in range(T):
+                seen = mask[b, i].nonzero()[:, 0].tolist()
+                if not seen:
+                    continue
+                row = weights[b, h, i].tolist()
+                band.append(sum(row[j] for j in seen if abs(j - i) <= radius))
+                top.append(max(row))
+                looks.append(sum(row[j] * (j - i) for j in seen))
+                if len(seen) > 1:
+                    nats = -sum(row[j] * math.log(row[j]) for j in seen if row[j] > 0)
+                    spread.append(nats / math.log(len(seen)))
+            for n, found in enumerate((spread, band, top, looks)):
+                out[n, b, h] = sum(found) / len(found)
+    return tuple(out)
+
+
+@exercise.alternative
+def by_nanmean(weights, mask, radius=1):
+    """Writes NaN where nothing counts and lets the mean leave it out; distances by subtraction."""
+    own = torch.arange(weights.shape[-1])
+    apart = own.view(1, -1) - own.view(-1, 1)
+    empty = ~mask.any(dim=-1).unsqueeze(1)
+    log_w = torch.where(weights > 0, weights, torch.ones_like(weights)).log()
+    nats = -torch.einsum("bhij,bhij->bhi", weights, log_w)
+    share = nats / mask.sum(dim=-1).log().unsqueeze(1)
+    share = share.masked_fill((mask.sum(dim=-1) < 2).unsqueeze(1), torch.nan)
+    in_band = weights.masked_fill(apart.abs() > radius, 0).sum(dim=-1)
+    away = torch.einsum("bhij,ij->bhi", weights, apart.to(weights))
+    rest = [x.masked_fill(empty, torch.nan) for x in (in_band, weights.max(dim=-1)[0], away)]
+    return tuple(x.nanmean(dim=-1) for x in (share, *rest))

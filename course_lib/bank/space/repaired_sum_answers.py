@@ -1,0 +1,125 @@
+from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.space.grid_positions import line_code
+from course_lib.bank.space.repaired_sum import colleagues_sum, exercise
+from course_lib.positions import sinusoidal_encoding
+
+
+@exercise.answer
+def reference(height: int, width: int, d_model: int, base: float = 10_000.0) -> Tensor:
+    """Codes of rows and of columns from different stretches of one line, added."""
+    line = sinusoidal_encoding(torch.arange(height + width), d_model, base=base)
+    return (line[:height, None] + line[height:]).flatten(0, 1)
+
+
+# The notebook hands this function out, so its source must not begin with a decorator.
+exercise.mistake("Two things are wrong. Begin with the grid of 2 x 3 above: which place is which?")(
+    colleagues_sum
+)
+
+
+@exercise.mistake("Rows and columns are in order now. Are (2, 5) and (5, 2)?")
+def still_one_table(height, width, d_model, base=10_000.0):
+    """A sum says both of its numbers."""
+    line = line_code(torch.arange(max(height, width)), d_model, base)
+    return (line[:height, None] + line[:width]).flatten(0, 1)
+
+
+@exercise.mistake("Which column now has the code of row 2? Look for a pair of places again.")
+def columns_count_double(height, width, d_model, base=10_000.0):
+    """It is enough if the column's number is another one than the row's."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(2 * torch.arange(width), d_model, base)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("Which base may somebody else hand over for the rows?")
+def base_of_the_columns(height, width, d_model, base=10_000.0):
+    """The rows' base is 10,000, so that columns with base 100 have other codes."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, 100.0)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake(
+    "How far are (0, 1) and (1, 0) apart? The fastest wave does not depend on the base at all."
+)
+def another_base_for_columns(height, width, d_model, base=10_000.0):
+    """Ten times the base makes another code of each number."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, 10 * base)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("Turns by base 10,000 and by 500,000: how far are (0, 1) and (1, 0) apart?")
+def base_of_long_texts(height, width, d_model, base=10_000.0):
+    """Columns may have the base that language models with long texts turn by."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, 500_000.0)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("What is the difference at (1, 1), (2, 2), (3, 3)?")
+def difference_instead(height, width, d_model, base=10_000.0):
+    """A difference has an order, so it can be told from its reverse."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, base)
+    return (rows[:, None] - columns).flatten(0, 1)
+
+
+@exercise.mistake("Is a * b another number than b * a?")
+def product_instead(height, width, d_model, base=10_000.0):
+    """A product mixes row and column so that both can be read off."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width), d_model, base)
+    return (rows[:, None] * columns).flatten(0, 1)
+
+
+@exercise.mistake("Where do your columns begin? In a high grid, is there a row of that number?")
+def offset_by_the_width(height, width, d_model, base=10_000.0):
+    """Columns that begin behind the last column are out of the rows' way."""
+    rows = line_code(torch.arange(height), d_model, base)
+    columns = line_code(torch.arange(width) + width, d_model, base)
+    return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("The places differ now. Is place number 1 still to the right of number 0?")
+def repaired_but_turned(height, width, d_model, base=10_000.0):
+    """The order in which places are written down does not matter."""
+    line = line_code(torch.arange(height + width), d_model, base)
+    return (line[height:, None] + line[:height]).flatten(0, 1)
+
+
+@exercise.mistake("Is the step from column 0 to column 1 the same in row 0 and in row 1?")
+def number_in_a_line(height, width, d_model, base=10_000.0):
+    """A code for the place's number is unique, so it serves a grid as well."""
+    return line_code(torch.arange(height * width), d_model, base)
+
+
+@exercise.alternative
+def other_waves(height, width, d_model, base=10_000.0):
+    """The columns' code is the rows' code with its channels in reverse order; warns."""
+    import warnings
+
+    warnings.warn("reversed", stacklevel=1)
+    table = line_code(torch.arange(max(height, width)), d_model, base=base)
+    codes = table[:height].unsqueeze(1) + table[:width].flip(-1).unsqueeze(0)
+    return codes.reshape(height * width, d_model)
+
+
+@exercise.alternative
+def weighed(height, width, d_model, base=10_000.0):
+    """The same table for both, but the columns count double."""
+    n = torch.arange(height * width)
+    down = line_code(n // width, d_model, base)
+    return down + 2 * line_code(n % width, d_model, base)
+
+
+@exercise.alternative
+def before_zero(height, width, d_model, base=10_000.0):
+    """Columns have negative numbers, from -1 down, written place by place."""
+    codes = []
+    for r in range(height):
+        for c in range(width):
+            pair = line_code(torch.tensor([r, -1 - c]), d_model, base)
+            codes.append(pair.sum(0))
+    return torch.stack(codes)

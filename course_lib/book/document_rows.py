@@ -1,0 +1,371 @@
+"""The documents' tables: what each row says, and which of our records stands beside it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isclose
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field
+
+from course_lib.claims.ledger import DOCUMENTS
+from course_lib.errors import Refused
+from course_lib.experiments import (
+    EXPERIMENTS,
+    Conclusion,
+    Experiment,
+    Record,
+    RecordError,
+    Settled,
+    load_records,
+    measured,
+    settle,
+)
+from course_lib.experiments.reach import Reach
+from course_lib.strict import Number, strict
+
+BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
+"""Folders of records that `course bench` writes: measurements of speed, no experiments."""
+
+WORDS = {
+    "holds": "as claimed",
+    "fails": "the other way round",
+    "no difference": "no difference seen",
+}
+"""What a row says of a size that is not the document's, and with which no other agrees."""
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+@strict()
+class Reported:
+    """A row of a document's table, or a statement of a document, and where it is measured again.
+
+    Attributes:
+        metric: What the number is. Where there are records, the key of their results; a dot leads
+            into a nested one.
+        value: The number, in the record's unit; None where the document prints none.
+        experiment: Name of the experiment that measures it again, or nothing where none does.
+        conclusion: Key of the experiment's question that decides; nothing where the row is what
+            others are compared with.
+        against: Row of the document with which the document compares, where that is not the one
+            with which the question does.
+    """
+
+    document: _Text  # key of DOCUMENTS
+    table: _Text  # its name in the document; for a statement, what it is about
+    row: _Text  # label of the row; for a statement, the statement
+    metric: str = ""
+    value: Number | None = None
+    setting: str = ""  # under which conditions the document got the number
+    experiment: str = ""
+    arm: str = ""
+    conclusion: str = ""
+    against: str = ""
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """A row of a document's table beside what this course measured, at one size.
+
+    ``settled``: what all sizes say of the row's question; none where nothing does; ``difference``:
+    the difference that the document prints, in the direction of the question's.
+    """
+
+    printed: Reported  # the document's side
+    mean: float | None  # our mean over the seeds; None where nothing was run
+    std: float | None  # standard deviation over the seeds; None for fewer than two
+    n: int  # number of runs
+    size: str  # size of the runs; nothing where there are none
+    settled: Settled | None = None
+    setting: bool = False  # whether the size is the document's own
+    difference: float | None = None
+    runs: tuple[Record, ...] = ()  # those that the mean is of
+    missing: tuple[str, ...] = ()  # arms that the question needs and that have not run at this size
+
+    @property
+    def conclusion(self) -> Conclusion | None:
+        """What this size says."""
+        return self.settled.found.get(self.size) if self.settled else None
+
+    @property
+    def reach(self) -> Reach:
+        """How far it reaches; what nobody has run reaches no document."""
+        if self.settled and self.conclusion:
+            return self.settled.reach_of(self.size)
+        return "own" if self.setting else "small"
+
+    @property
+    def verdict(self) -> str:
+        """The outcome: only what reaches the document *holds* or *fails*."""
+        if self.conclusion is None:
+            if not self.n or self.missing:
+                return "not run"
+            return "undecided" if self.printed.conclusion else "reference"
+        outcome = self.conclusion.verdict.outcome
+        return WORDS.get(outcome, outcome) if self.reach == "small" else outcome
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the document's difference, which is one pair, lies where one more of ours would.
+
+        None where there is none, or no two pairs.
+        """
+        if self.conclusion is None or self.difference is None or self.conclusion.verdict.n < 2:
+            return None
+        low, high = self.conclusion.verdict.prediction_interval
+        return low <= self.difference <= high
+
+    @property
+    def compared_with(self) -> tuple[str, float | None]:
+        """What the row is compared with, and our number of it."""
+        if self.conclusion is None:
+            return "", None
+        found, sides = self.conclusion, self.conclusion.sides
+        if (self.printed.arm, self.printed.metric) == found.question.sides[1]:
+            return sides[0], mean(found.ours)
+        if self.mean is not None and not isclose(self.mean, mean(found.ours)):
+            # The row's number is only a part of what is compared.
+            return f"{sides[0]} {mean(found.ours):.4g} less {sides[1]}", mean(found.theirs)
+        return sides[1], mean(found.theirs)
+
+    def data(self) -> dict[str, Any]:
+        """The row as JSON knows it."""
+        printed, runs = self.printed, self.runs
+        return {
+            "document": printed.document,
+            "table": printed.table,
+            "row": printed.row,
+            "metric": printed.metric,
+            "claimed": printed.value,
+            "setting": printed.setting,
+            "experiment": printed.experiment,
+            "arm": printed.arm,
+            "mean": self.mean,
+            "std": self.std,
+            "n": self.n,
+            "size": self.size,
+            "verdict": self.verdict,
+            "missing": list(self.missing),
+            "reach": self.reach,
+            "away": self.settled.away.get(self.size, "") if self.settled else "",
+            "n_weights": runs[0].results.get("n_parameters") if runs else None,
+            "n_seen": _seen(runs[0]) if runs else None,
+            "core_minutes": sum(r.device_seconds for r in runs) / 60 / len(runs) if runs else None,
+            **self._decided(),
+        }
+
+    def _decided(self) -> dict[str, Any]:
+        """What stands beside a verdict; keys with None where there is none."""
+        found, other = self.conclusion, self.compared_with
+        judged = found.verdict if found else None
+        # A single pair has no interval.
+        several = judged is not None and judged.n > 1
+        ends = (judged.low, judged.high) if judged and several else (None, None)
+        return {
+            "compared_with": other[0],
+            "compared_mean": other[1],
+            "difference": judged.mean if judged else None,
+            "low": ends[0],
+            "high": ends[1],
+            "prediction_interval": judged.prediction_interval if judged and several else None,
+            "claim": found.claim if found else "",
+            "settled": f"{self.settled.word} {self.settled.where}" if self.settled else "",
+            "differs": list(found.differs) if found else [],
+            "converged": found.converged if found else None,
+            "margin": judged.margin if judged else None,
+            "remarks": list(judged.remarks) if judged else [],
+            "document_difference": self.difference,
+            "document_inside": self.inside,
+            "family": found.question.family if found else "",
+            "p": judged.p if judged else None,
+            "p_adjusted": found.p_adjusted if found else None,
+            "over_items": found.over_items if found else None,
+            "seeds": list(found.seeds) if found else [],
+        }
+
+
+def load_known(results_dir: Path) -> list[Record]:
+    """Read all records, each of an experiment and an arm that exist, or of a benchmark.
+
+    Returns the records, in the order of their names.
+    """
+    records = load_records(results_dir)
+    for record in records:
+        if record.experiment in BENCHMARKS:
+            continue
+        path = results_dir / record.experiment / record.file_name
+        if record.experiment not in EXPERIMENTS:
+            known = ", ".join((*EXPERIMENTS, *BENCHMARKS))
+            raise RecordError(f"{path}: experiment {record.experiment!r} is none of {known}")
+        arms = EXPERIMENTS[record.experiment].arms
+        if record.arm not in arms:
+            raise RecordError(f"{path}: arm {record.arm!r} is none of {', '.join(arms)}")
+    return records
+
+
+def load_reported(
+    path: Path, records: Sequence[Record] = (), experiments: Mapping[str, Experiment] = EXPERIMENTS
+) -> list[Reported]:
+    """Read the rows of the documents. Returns the rows, in the order of the file."""
+    entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    made: list[Reported] = []
+    for i, entry in enumerate(entries, 1):
+        name = f"{path.name}, entry {i} ({_name(entry)})"
+        if not isinstance(entry, Mapping):
+            raise Refused(f"{name}: wanted a mapping")
+        try:
+            printed = Reported(**entry)
+        except Refused as error:
+            raise Refused(f"{name}: {error}") from error
+        for problem in [*_incomplete(printed), *_unknown(printed, records, experiments)]:
+            raise Refused(f"{name}: {problem}")
+        made.append(printed)
+    return made
+
+
+def rows(
+    printed: Sequence[Reported],
+    records: Sequence[Record],
+    experiments: Mapping[str, Experiment] = EXPERIMENTS,
+) -> list[DocumentRow]:
+    """Put our numbers beside the documents'.
+
+    Returns one row for each size that was run, and one that says so where none was. Where a
+    question decides, the numbers are those of the seeds that decide it. A question of which an arm
+    has not run at that size is not run, and not undecided.
+    """
+
+    @cache
+    def settled(name: str) -> dict[str, Settled]:
+        return {s.question.key: s for s in settle(experiments[name], records)}
+
+    made: list[DocumentRow] = []
+    for entry in printed:
+        runs = [
+            r
+            for r in records
+            if (r.experiment, r.arm) == (entry.experiment, entry.arm) and _reaches(r, entry.metric)
+        ]
+        what = settled(entry.experiment).get(entry.conclusion) if entry.experiment else None
+        for size in sorted({run.size for run in runs}):
+            found = what.found.get(size) if what else None
+            of_size = [run for run in runs if run.size == size]
+            used = [run for run in of_size if found is None or run.seed in found.seeds]
+            values = [measured(run, entry.metric) for run in used]
+            made.append(
+                DocumentRow(
+                    entry,
+                    mean(values),
+                    stdev(values) if len(values) > 1 else None,
+                    len(values),
+                    size,
+                    what,
+                    experiments[entry.experiment].sizes[size].own,
+                    _difference(entry, found, printed) if found else None,
+                    tuple(used),
+                    _missing(entry, experiments, records, size),
+                )
+            )
+        if not runs:
+            made.append(DocumentRow(entry, None, None, 0, "", what))
+    return made
+
+
+def _reaches(record: Record, metric: str) -> bool:
+    """Whether a run was as long as its number is late."""
+    return len(record.metrics) >= int(metric.partition("@")[2] or 0)
+
+
+def _seen(record: Record) -> int | None:
+    """How many training examples a network saw, each as often as it came, if the settings tell."""
+    config, epochs = record.config, len(record.metrics)
+    if "n_parameters" not in record.results:
+        return None
+    if "steps" in config:
+        return epochs * config["steps"] * config["batch_size"] if "batch_size" in config else None
+    if "n_train" in config:
+        return epochs * round(config["n_train"] * config.get("share", 1))
+    return None
+
+
+def _missing(
+    entry: Reported, experiments: Mapping[str, Experiment], records: Sequence[Record], size: str
+) -> tuple[str, ...]:
+    """The arms without a record of a size among those that the row's question needs."""
+    what = experiments[entry.experiment]
+    ran = {run.arm for run in records if (run.experiment, run.size) == (what.name, size)}
+    asked = [question.arms for question in what.questions if question.key == entry.conclusion]
+    return tuple(arm for arms in asked for arm in arms if arm in what.arms and arm not in ran)
+
+
+def _difference(entry: Reported, found: Conclusion, printed: Sequence[Reported]) -> float | None:
+    """The document's difference as the question asks for it, if the document prints both sides."""
+    mine, sides = (entry.arm, entry.metric), found.question.sides
+    if mine not in sides or entry.value is None:
+        return None
+    second = mine == sides[1]
+    other = sides[0] if second else sides[1]
+    # The row that it names may stand in another table of the document.
+    for row in sorted(printed, key=lambda row: row.table != entry.table):
+        if row.document != entry.document or row.value is None:
+            continue
+        if entry.against:
+            fits = (row.row, row.metric) == (entry.against, entry.metric)
+        else:
+            fits = (row.table, row.experiment) == (entry.table, entry.experiment)
+            fits = fits and (row.arm, row.metric) == other
+        if fits:
+            return row.value - entry.value if second else entry.value - row.value
+    return None
+
+
+def _name(entry: Any) -> str:
+    if not isinstance(entry, Mapping):
+        return repr(entry)
+    return ", ".join(str(entry[k]) for k in ("document", "table", "row") if k in entry) or "?"
+
+
+def _incomplete(printed: Reported) -> Iterator[str]:
+    """What is wrong with an entry, whatever there is to be measured."""
+    if printed.document not in DOCUMENTS:
+        yield f"document is {printed.document!r}, wanted one of {[*DOCUMENTS]}"
+    if printed.value is not None and not (printed.metric and printed.setting):
+        yield "a value needs its metric and its setting"
+    if printed.experiment and not (printed.arm and printed.metric):
+        yield "an experiment needs an arm and a metric"
+    if not printed.experiment and (printed.arm or printed.conclusion):
+        yield "an arm or a conclusion needs its experiment"
+
+
+def _unknown(
+    printed: Reported, records: Sequence[Record], experiments: Mapping[str, Experiment]
+) -> Iterator[str]:
+    """What an entry names that is not there."""
+    if not printed.experiment:
+        return
+    if printed.experiment not in experiments:
+        yield f"experiment is {printed.experiment!r}, wanted one of {[*experiments]}"
+        return
+    experiment = experiments[printed.experiment]
+    if printed.arm not in experiment.arms:
+        yield f"arm is {printed.arm!r}, {experiment.name} has {[*experiment.arms]}"
+    for run in records:
+        mine = (run.experiment, run.arm) == (experiment.name, printed.arm)
+        if mine and _reaches(run, printed.metric):
+            try:
+                measured(run, printed.metric)
+            except ValueError as error:
+                yield str(error)
+    questions = {question.key: question for question in experiment.questions}
+    if printed.conclusion and printed.conclusion not in questions:
+        yield f"conclusion is {printed.conclusion!r}, {experiment.name} has {sorted(questions)}"
+    elif printed.conclusion:
+        sides = questions[printed.conclusion].sides
+        asked = (printed.arm, printed.metric)
+        # What is made of several numbers of a record can't be told from its name.
+        if all(isinstance(metric, str) for _, metric in sides) and asked not in sides:
+            yield f"conclusion {printed.conclusion!r} is about {[*sides]}, the row about {asked}"

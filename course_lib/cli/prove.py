@@ -1,0 +1,94 @@
+"""``course prove`` and ``course verify``: a learner's answers, for whoever wants to see them."""
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, emit, say, sources
+from course_lib.errors import Refused
+
+
+def register(add: Add) -> None:
+    """Add the commands."""
+    prove = add("prove", run_prove, "pack your answers into a file that others can judge again")
+    prove.add_argument("notebook", nargs="+", type=Path, help="such as exercises/03_attention/…")
+    prove.option("--into FILE", "where to write it (proof.json)", Path("proof.json"))
+    prove.option("--name NAME", "who you are, if you want that said", "")
+    prove.flags(path="and the path of your checks, if ~/course-path.jsonl keeps it")
+
+    verify = add("verify", run_verify, "judge a proof again, and print two questions on its code")
+    verify.add_argument("proof", type=Path, help="a file that `course prove` made")
+    verify.flags(
+        unsafe="without walls around the code in it, which is a stranger's: it then can read and"
+        " write whatever you can"
+    )
+    add_json(verify)
+
+
+def run_prove(arguments: argparse.Namespace) -> int:
+    """Check each notebook as `course check` does, then pack and sign."""
+    from importlib.metadata import version
+
+    from course_lib.files import write_whole
+    from course_lib.handout import proof
+    from course_lib.handout.selfcheck import rehearse
+
+    root, notebooks = sources(), []
+    for path in arguments.notebook:
+        say(f"{path} is checked")
+        result = rehearse(path, root)
+        claims = {report["exercise"]: report["score"] for report in result.reports}
+        notebooks.append(proof.packed(path, root, claims))
+    names = [one.name for one in notebooks]
+    if len(set(names)) < len(names):
+        raise Refused(f"two notebooks are of one assignment: {', '.join(names)}")
+    exercises = {name for one in notebooks for name in one.points}
+    steps = proof.read_path(Path.home(), exercises) if arguments.path else []
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    facts = {"made": made, "course": version("attention-course"), "name": arguments.name}
+    text, key = proof.sign(proof.Proof(notebooks=notebooks, path=steps, **facts))
+    write_whole(arguments.into, text)
+    points = sum(sum(one.points.values()) for one in notebooks)
+    print(f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} checks of"
+          f" your path; its key begins {key}. Write that down beside the file: whoever knows it can"
+          " tell yours from another.")  # fmt: skip
+    return 0
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Print what the judge sees, what the file claims otherwise, and the questions."""
+    import tempfile
+
+    from course_lib.grading.intake.parsing import plain
+    from course_lib.grading.judging import doctor
+    from course_lib.grading.judging.forkserver import ForkServer
+    from course_lib.handout.proof import read
+    from course_lib.handout.verify import verify
+
+    content, key = read(arguments.proof)
+    with tempfile.TemporaryDirectory(prefix="course-proof-") as folder:
+        kits = Path(folder, "package")
+        with doctor.behind_walls(ForkServer(kits, walls=not arguments.unsafe)) as forkserver:
+            verified = verify(content, sources(), forkserver, say)
+    faults = [fault for one in verified for fault in one.faults]
+    who = f"{content.name} (as its maker says)" if content.name else "somebody unnamed"
+    lines = [f"a proof of {content.made[:10]} by {who}, course {content.course}"]
+    lines.append(f"unchanged since it was signed; its key begins {key}")
+    for one in verified:
+        lines += one.lines()
+    for step in content.path:
+        fallen = f"; not: {', '.join(step.fallen)}" if step.fallen else ""
+        lines.append(f"  {step.on[:16]} {step.exercise} {step.points:g}{fallen}")
+    for number, question in enumerate((q for one in verified for q in one.questions), 1):
+        lines += ["", f"{number}. {question.exercise}: {question.text}"]
+        lines += question.code.splitlines()
+        lines += [f"   {chr(65 + n)}) {option}" for n, option in enumerate(question.options)]
+        lines.append(f"   answer: {question.answer}. {question.why}")
+    points = sum(one.judged.score for one in verified)
+    end = f"NOT verified: {len(faults)} faults" if faults else f"verified: {points:g} points"
+    facts = {"made": content.made, "name": content.name, "key": key, "points": points,
+             "notebooks": [one.data() for one in verified],
+             "path": [step.model_dump() for step in content.path]}  # fmt: skip
+    # All of it may hold a stranger's text.
+    emit(arguments, facts, *(plain(line, 2000) for line in lines), end)
+    return FOUND_WRONG if faults else 0

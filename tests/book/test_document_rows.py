@@ -1,0 +1,438 @@
+"""The documents' rows beside our records."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from course_lib.book.cards import TICKS, claims, place, scale
+from course_lib.book.cards import numbers as folded_numbers
+from course_lib.book.document_rows import BENCHMARKS, Reported, load_known, load_reported, rows
+from course_lib.book.results import beside, cards, outcome_of, tally, text
+from course_lib.experiments import (
+    EXPERIMENTS,
+    Experiment,
+    Question,
+    Record,
+    RecordError,
+    Size,
+    load_record,
+    load_records,
+    measured,
+)
+from course_lib.experiments.registry import Job, Outcome
+from course_tests.benchmarks import attention, cluster, grading, growth
+
+BOOK = Path(__file__).parents[2] / "book"
+RECORDS = load_records(BOOK / "results")
+KEPT = next(record for record in RECORDS if record.experiment == "cost")
+CARD = {"document": "lecture", "table": "Table 1", "row": "plain"}
+PLAIN = CARD | {"metric": "score", "experiment": "toy", "arm": "small"}
+
+
+def record(arm: str, seed: int, score: float, size: str = "cpu") -> Record:
+    results = {"score": score, "by": {"1.2": {"a": 0.25}}, "right": True}
+    return replace(
+        KEPT,
+        experiment="toy",
+        arm=arm,
+        size=size,
+        seed=seed,
+        config={"epochs": 1, "d_model": {"cpu": 8, "day": 16, "full": 64}[size]},
+        metrics=[{"epoch": i, "score": score} for i in (1, 2)],
+        results=results,
+        finished="2026-11-25T00:00:00+00:00",
+    )
+
+
+def toy(control: float = 0.0, document: str = "the lecture") -> dict[str, Experiment]:
+    """An experiment whose control asks for more than so much; ``full`` is a report's own size."""
+
+    def train(job: Job) -> Outcome:
+        raise NotImplementedError
+
+    def learned(record: Record) -> float:
+        return 1 + 0.01 * record.seed
+
+    questions = (
+        Question("big", "Big is better.", document, "big", "small", "score", margin=0.1),
+        Question("part", "Big has more of a.", "the lecture", "big", "small", "by.1.2.a"),
+        Question("learns", "It learns.", "control", "*", metric=learned, minus=control),
+    )
+    sizes = {
+        size: Size({"epochs": 1, "d_model": d}, (0, 1, 2), 1, "a desk", own=size == "full")
+        for size, d in (("cpu", 8), ("day", 16), ("full", 64))
+    }
+    return {"toy": Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, questions)}
+
+
+RUNS = [record("small", seed, 0.1 * seed) for seed in range(3)] + [
+    record("big", seed, 1 + 0.11 * seed) for seed in range(3)
+]
+
+
+def put(folder: Path, *entries: Any) -> Path:
+    path = folder / "results.yml"
+    path.write_text(yaml.safe_dump(list(entries)))
+    return path
+
+
+def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
+    big = CARD | {
+        "row": "big", "metric": "score", "value": 2, "setting": "elsewhere", "experiment": "toy",
+        "arm": "big", "conclusion": "big",
+    }  # fmt: skip
+    printed = load_reported(put(tmp_path, PLAIN, big, CARD), RUNS, toy())
+    small, large, nobody = rows(printed, RUNS, toy())
+    assert (small.verdict, small.printed.value, small.n) == ("reference", None, 3)
+    assert (large.verdict, large.size, large.n) == ("as claimed", "cpu", 3)
+    assert large.mean == pytest.approx(1.11) and large.std == pytest.approx(0.11)
+    assert (nobody.verdict, nobody.mean, nobody.std, nobody.n) == ("not run", None, None, 0)
+    data = large.data()
+    assert {key: data[key] for key in CARD} == CARD | {"row": "big"}
+    assert data["family"] == "toy" and data["seeds"] == [0, 1, 2] and data["margin"] == 0.1
+    assert data["difference"] == pytest.approx(1.01) and data["low"] < 1.01 < data["high"]
+    assert 0 < data["p"] <= data["p_adjusted"] < 0.05 and data["remarks"] == []
+    assert (data["reach"], data["differs"], data["converged"]) == ("small", [], True)
+    low, high = data["prediction_interval"]
+    assert low < data["low"] and data["high"] < high
+    assert data["core_minutes"] == pytest.approx(RUNS[0].device_seconds / 60)
+    assert data["n_weights"] is None
+    assert nobody.data()["core_minutes"] is None and nobody.data().keys() == data.keys()
+    assert nobody.data()["compared_with"] == "" and nobody.data()["p_adjusted"] is None
+    json.dumps(data)
+
+
+def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference_lies() -> None:
+    own = [
+        Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
+        for arm, value in (("small", 0.5), ("big", 1.5))
+    ]
+    _, large = rows(own, RUNS, toy())
+    assert large.compared_with == ("small", pytest.approx(0.1))
+    assert large.difference == 1.0 and large.inside is True
+    # From the other side, the difference is turned as the question has it.
+    turned = [replace(own[0], conclusion="big"), replace(own[1], conclusion="", value=4.5)]
+    small, _ = rows(turned, RUNS, toy())
+    assert small.compared_with == ("big", pytest.approx(1.11))
+    assert small.difference == 4.0 and small.inside is False
+    # The document may compare with another row, of another table, too.
+    other = Reported("lecture", "u", "b", "score", 1.0, "s")
+    (alone, _) = rows([replace(own[1], against="b"), other], RUNS, toy())
+    assert alone.difference == 0.5
+    (none,) = rows([own[1]], RUNS, toy())
+    assert none.difference is None and none.inside is None
+
+
+def test_a_documents_number_is_held_against_one_more_pair() -> None:
+    """It is one run: inside of the interval of the mean lie few of our own pairs."""
+    own = [
+        Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
+        for arm, value in (("small", 0.5), ("big", 1.54))
+    ]
+    _, row = rows(own, RUNS, toy())
+    assert row.conclusion is not None
+    judged = row.conclusion.verdict
+    assert row.difference == pytest.approx(1.04) and judged.high < 1.04
+    assert row.inside is True
+
+
+def card_of(runs: list[Record], **more: Any) -> Any:
+    own = [Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
+           for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
+    what = toy(**more)
+    found = cards([*what.values()], runs, rows(own, runs, what))
+    (card,) = [c for page in found.values() for c in page if c.settled.question.key == "big"]
+    return card
+
+
+FULL = [replace(run, size="full") for run in RUNS]
+REPORT = "the ablation report"
+
+
+def test_only_the_documents_setting_or_two_sizes_say_that_a_claim_holds() -> None:
+    small = card_of(RUNS, document=REPORT)
+    assert "seen as claimed, not tested at the document's size" in text(small)
+    assert "holds" not in text(small) and "weights" not in text(small)
+    own = card_of([*RUNS, *FULL], document=REPORT)
+    assert "holds, at the document's setting" in text(own)
+    assert "size cpu (weights 1.6 % of the document's)" in text(own)
+    # Without a setting of its own a claim holds by two sizes.
+    assert "holds, at two sizes that agree" in text(card_of([*RUNS, *FULL]))
+
+
+def test_a_card_is_a_sentence_a_strip_and_all_else_folded() -> None:
+    card = card_of([*RUNS, *FULL], document=REPORT)
+    (made,) = claims([card])
+    tree = ElementTree.fromstring(made)
+    assert tree.tag == "details" and tree.get("class") == "result reach-own"
+    summary = tree[0]
+    assert summary.findtext("span[@class='result-claim']") == "Big is better."
+    drawn = summary.find("svg")
+    assert drawn is not None and "strip-holds" in drawn.get("class", "")
+    classes = [part.get("class") for part in drawn]
+    assert {"margin", "interval", "predicted", "other", "document"} <= {*classes}
+    folded = " ".join(tree.find("dl").itertext())  # type: ignore[union-attr]
+    assert "prediction interval" in folded and "adjusted" in folded
+    # In no colour of an answer, where a small size is all there is.
+    (grey,) = claims([card_of(RUNS, document=REPORT)])
+    assert "strip-small" in grey and "strip-holds" not in grey
+
+
+def test_the_scale_has_its_ticks_where_strips_have_them() -> None:
+    ticks = [t for t in ElementTree.fromstring(scale()).findall("text") if t.get("y") == "24"]
+    places = {t.text: float(t.get("x", "")) for t in ticks}
+    assert places == {
+        f"{sign}{tick}": pytest.approx(place(unit * tick), abs=0.1)
+        for tick in TICKS
+        for sign, unit in (("−", -1), ("+", 1))
+    }
+
+
+def test_the_words_of_a_row_say_what_has_to_be_known() -> None:
+    untrained = [
+        replace(r, metrics=[{"epoch": 1, "score": 0.0}, {"epoch": 2, "score": 1.0}]) for r in RUNS
+    ]
+    card = card_of(untrained)
+    assert "not trained to the end" in outcome_of(card.settled) + text(card)
+    assert "Not trained to the end" in next(claims([card]))
+
+
+def test_numbers_of_a_document_are_beside_ours_and_folded() -> None:
+    plain = Reported("lecture", "Table 1", "plain", "score", 0.5, "s", "toy", "small")
+    found = rows([plain, Reported(**CARD)], RUNS, toy())
+    assert beside(found[0]) == "plain, score: 0.5; 0.1 ± 0.1 (3 x cpu, small)"
+    assert "no number; not run" in beside(found[1]) and "<b>Table 1</b>" in folded_numbers(found)
+
+
+def test_every_size_has_its_own_row_and_verdict() -> None:
+    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
+    more = [*RUNS, record("big", 0, 0.5, "full"), record("small", 0, 0.9, "full")]
+    found = {row.size: (row.verdict, row.n, row.std is None) for row in rows(printed, more, toy())}
+    assert found == {"cpu": ("as claimed", 3, False), "full": ("undecided", 1, True)}
+
+
+def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None:
+    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
+    assert [row.verdict for row in rows(printed, RUNS, toy(control=1))] == ["not testable"]
+    apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
+    assert [row.verdict for row in rows(printed, apart, toy())] == ["undecided"]
+    down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
+    assert [row.verdict for row in rows(printed, down, toy())] == ["the other way round"]
+
+
+def test_a_question_without_one_of_its_arms_is_not_run() -> None:
+    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
+    # What the other arm has at another size is no partner.
+    alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
+    (row,) = rows(printed, alone, toy())
+    assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
+    assert row.data()["missing"] == ["small"] and row.data()["reach"] == "small"
+    (reference,) = rows([replace(printed[0], conclusion="")], alone, toy())
+    assert (reference.verdict, reference.missing) == ("reference", ())
+    (whole,) = rows(printed, RUNS, toy())
+    assert (whole.verdict, whole.missing) == ("as claimed", ())
+
+
+def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
+    assert measured(RUNS[0], "by.1.2.a") == 0.25
+    for wrong in ("by", "by.1.2", "by.1", "right", "sore", "score.x"):
+        with pytest.raises(ValueError, match=f"toy small has no number {wrong!r}; its results: sc"):
+            measured(RUNS[0], wrong)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("text", "'text'.*wanted a mapping"),
+        ({"document": "lecture"}, "table is missing; row is missing"),
+        (CARD | {"claim": "x"}, "claim is unknown"),
+        (CARD | {"document": "a novel"}, "document is 'a novel'"),
+        (CARD | {"row": 3}, "row is 3: input should be a valid string"),
+        (CARD | {"row": ""}, "row is '': string should have at least 1 character"),
+        (PLAIN | {"value": "0.5", "setting": "s"}, "value is '0.5': input should be a valid"),
+        (PLAIN | {"value": 0.5}, "needs its metric and its setting"),
+        (CARD | {"arm": "small"}, "needs its experiment"),
+        (CARD | {"conclusion": "big"}, "needs its experiment"),
+        (CARD | {"experiment": "toy", "arm": "small"}, "needs an arm and a metric"),
+        (PLAIN | {"experiment": "tog"}, r"experiment is 'tog', wanted one of \['toy'\]"),
+        (PLAIN | {"arm": "medium"}, r"arm is 'medium', toy has \['small', 'big'\]"),
+        (PLAIN | {"metric": "sore"}, "no number 'sore'"),
+        (PLAIN | {"conclusion": "bug"}, r"conclusion is 'bug', toy has \['big', 'learns'"),
+        (PLAIN | {"conclusion": "part"}, r"'part' is about .*by.1.2.a.*, the row about .*'score'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_entrys_name(
+    tmp_path: Path, entry: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"results\.yml, entry 2 \(.*{message}"):
+        load_reported(put(tmp_path, CARD, entry), RUNS, toy())
+
+
+def test_a_conclusion_is_not_missed_in_a_folder_with_some_of_the_arms(tmp_path: Path) -> None:
+    path = put(tmp_path, PLAIN | {"conclusion": "big"})
+    assert load_reported(path, [run for run in RUNS if run.arm == "small"], toy())
+    assert load_reported(path, [], toy())
+
+
+def test_the_books_rows_are_in_order() -> None:
+    printed = load_reported(BOOK / "results.yml", RECORDS)
+    assert len(set(printed)) == len(printed)
+    found = {(entry.document, entry.table) for entry in printed}
+    assert found >= {("ablation-report", f"Table {i}") for i in range(1, 7)}
+    labels = ("V.A Classification performance", "V.B Training dynamics", "V.D Ablation studies")
+    assert found >= {("cifar-report", label) for label in labels}
+
+
+def test_the_trained_size_stands_beside_the_small_one() -> None:
+    printed = [p for p in load_reported(BOOK / "results.yml") if p.experiment == "image-models"]
+    assert {p.arm for p in printed} == {a for a, _ in EXPERIMENTS["image-models"].committed("day")}
+    assert {row.verdict for row in rows(printed, [])} == {"not run"}
+    trained = load_record(BOOK / "results" / "vit-ablations" / "whole-day-0.json")
+    alone = rows(printed, [replace(trained, experiment="image-models", arm="resnet")])
+    assert {row.verdict for row in alone} == {"not run"}
+    assert sum(row.n for row in alone) == 1
+
+
+def table_of(document: str, table: str) -> dict[str, dict[str, float | None]]:
+    found: dict[str, dict[str, float | None]] = {}
+    for entry in load_reported(BOOK / "results.yml"):
+        if (entry.document, entry.table) == (document, table):
+            found.setdefault(entry.row, {})[entry.metric] = entry.value
+    return found
+
+
+def test_tables_have_all_their_rows_as_printed() -> None:
+    def errors(*numbers: tuple[float, float]) -> list[dict[str, float]]:
+        return [{"mse": mse, "mae": mae} for mse, mae in numbers]
+
+    def accuracies(*numbers: float) -> list[dict[str, float]]:
+        return [{"accuracy": value} for value in numbers]
+
+    vanilla = (0.519, 0.513)
+    wanted = {
+        ("ablation-report", "Table 1"): accuracies(0.686, 0.673, 0.686, 0.689, 0.7077),
+        ("ablation-report", "Table 2"): errors(
+            vanilla, (0.8696, 0.7147), (0.914, 0.723), (0.584, 0.5967), (0.5166, 0.524)
+        ),
+        ("ablation-report", "Table 3"): errors(
+            (0.3065, 0.3709), (0.7356, 0.5960), (0.6265, 0.5803), (0.2694, 0.3525)
+        ),
+        ("ablation-report", "Table 4"): errors(vanilla, (0.950, 0.7031), (0.8216, 0.7031)),
+        ("ablation-report", "Table 5"): errors(vanilla, (0.559, 0.547)),
+        ("ablation-report", "Table 6"): errors((0.8820, 0.7249), (0.5846, 0.5742)),
+        ("cifar-report", "V.A Classification performance"): accuracies(0.942, 0.918, 0.935, 0.931),
+        ("cifar-report", "V.D Ablation studies"): accuracies(
+            0.931, 0.844, 0.899, 0.81, 0.778, 0.867
+        ),
+    }
+    for (document, table), numbers in wanted.items():
+        assert list(table_of(document, table).values()) == numbers, table
+
+
+def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
+    """A directive of the page, and the files that it watches."""
+    watched: list[str] = []
+    env = SimpleNamespace(
+        srcdir=str(srcdir), note_dependency=watched.append, docname="book/results"
+    )
+    made = getattr(page, name).__new__(getattr(page, name))
+    made.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
+    return made, watched
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    return importlib.import_module("course_results")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schema": 3}, "gru-cpu-0.json: schema is 3: input should be 1 or 2"),
+        ({"seed": None}, "gru-cpu-0.json: seed is missing"),
+        ({"experiment": "seq2seq-bottle"}, "gru-cpu-0.json: experiment 'seq2seq-bottle' is none"),
+        ({"arm": "tanh"}, "tanh-cpu-0.json: arm 'tanh' is none of gru, gru-attention"),
+    ],
+)
+def test_a_record_that_is_not_as_it_should_be_fails_the_page(
+    page: Any, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    good = BOOK / "results" / "seq2seq-bottleneck" / "gru-cpu-0.json"
+    values = json.loads(good.read_text()) | changes
+    values = {name: value for name, value in values.items() if value is not None}
+    name = f"{values['arm']}-cpu-0.json"
+    path = tmp_path / "book" / "results" / values["experiment"] / name
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(values))
+    (tmp_path / "book" / "results.yml").write_text("[]")
+    for name in ("DocumentResults", "ResultsSummary"):
+        made, _ = directive(page, name, tmp_path)
+        made.arguments = ["lecture"]
+        with pytest.raises(RecordError, match=message):
+            made.run()
+
+
+def test_records_of_benchmarks_are_known() -> None:
+    known = (attention, cluster, growth, grading)
+    assert tuple(module.EXPERIMENT for module in known) == BENCHMARKS
+    assert load_known(BOOK / "results") == RECORDS
+
+
+def test_no_row_of_the_book_says_more_than_its_runs_reach() -> None:
+    found = [row.data() for row in rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)]
+    assert {row["reach"] for row in found} <= {"own", "two sizes", "small"}
+    assert not [r for r in found if r["reach"] == "small" and r["verdict"] in ("holds", "fails")]
+    tabled = [r for r in found if r["table"].startswith(("Table", "V."))]
+    assert sum(row["reach"] != "small" for row in tabled) >= 25
+
+
+def test_a_curve_of_a_run_at_the_documents_setting_stands_beside_its_table() -> None:
+    printed = load_reported(BOOK / "results.yml", RECORDS)
+    own = {
+        (row.printed.row, row.printed.metric): row
+        for row in rows(printed, RECORDS)
+        if row.printed.table == "V.B Training dynamics" and row.reach == "own"
+    }
+    last = own["epoch 300", "loss@300"], own["epoch 300", "test_loss@300"]
+    assert [row.printed.value for row in last] == [0.043, 0.421]
+    assert [row.n for row in last] == [1, 1] and all(row.verdict == "reference" for row in last)
+    # A shorter run has no such number.
+    assert len([row for row in rows(printed, RECORDS) if row.printed.metric == "loss@300"]) == 1
+
+
+def test_every_claim_has_one_row_on_the_page_of_its_document(page: Any) -> None:
+    printed = rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)
+    by_page = cards([*EXPERIMENTS.values()], RECORDS, printed)
+    toc = (BOOK.parent / "_toc.yml").read_text()
+    for key, members in by_page.items():
+        name = page.page_of(key)
+        assert f"- file: {name}\n" in toc
+        shown = (BOOK.parent / f"{name}.md").read_text()
+        assert f"```{{document-results}} {key}\n" in shown
+        made, watched = directive(page, "DocumentResults", BOOK.parent)
+        made.arguments = [key]
+        said, raw = made.run()
+        assert said.astext() == tally(members) and watched == [str(BOOK / "results.yml")]
+        # Twelve screens hold about eighty rows.
+        assert raw.astext().count('<details class="result ') == len(members) < 80
+    asked = {
+        (e.name, q.key)
+        for e in EXPERIMENTS.values()
+        for q in e.questions
+        if q.document != "control" and ", mae" not in q.key
+        if any(r.experiment == e.name for r in RECORDS)
+    }
+    shown_keys = {(c.experiment, c.settled.question.key) for m in by_page.values() for c in m}
+    assert shown_keys <= asked
+    ran = {(row.printed.experiment, row.printed.conclusion) for row in printed if row.conclusion}
+    assert {(e, k) for e, k in ran if ", mae" not in k} <= shown_keys
