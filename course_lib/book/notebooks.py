@@ -278,7 +278,7 @@ class _Page:
         )
         return (
             f"**{self.plain(asked['stem'])}**\n\n{options}\n\n"
-            f"<details><summary>Predict, then open.</summary>\n\n{answers}\n\n</details>"
+            f"<details><summary>Choose, then open.</summary>\n\n{answers}\n\n</details>"
         )
 
 
