@@ -20,7 +20,7 @@ PARTS = {
     "attention": (132, 50, 78, 22),
     "norm, residual": (184, 114, 112, 20),
     "feed-forward": (228, 50, 88, 22),
-    "head": (312, 82, 62, 24),
+    "output": (312, 82, 62, 24),
 }
 PLACES = yaml.safe_load(Path(__file__).parents[1].joinpath("map.yml").read_text("utf-8"))
 
