@@ -21,6 +21,7 @@ from course_lib.cli.common import (
     instrument,
     jobs,
     say,
+    visible,
 )
 from course_lib.errors import Refused
 
@@ -284,13 +285,13 @@ def run_regrade(arguments: argparse.Namespace) -> int:
     moves = again.moves(verdicts)
     failed = {v.student: v.reason for v in verdicts if v.score is None}
     if not arguments.json:
-        print(regrade.table(moves) if moves else "nobody moves")
+        print(visible(regrade.table(moves)) if moves else "nobody moves")
         for student, reason in failed.items():
-            print(f"not graded: {student}: {reason}")
+            print(visible(f"not graded: {student}: {reason}"))
     others = again.publish(verdicts) if arguments.yes else []
     if not arguments.json and others:
         print(
-            f"left alone: {', '.join(others)}, who submitted something else meanwhile or could not"
+            f"left alone: {visible(', '.join(others))}, who submitted something else meanwhile or could not"
             " be graded again; `course grade` goes on from there"
         )
     arguments.interrupt.check()

@@ -27,6 +27,7 @@ MAX_SOURCE = 2**20
 # Of all code together: read as Python it takes up to five hundred times as much.
 MAX_CODE = 2**19
 MAX_CELLS = 2000
+MAX_MODULES = 100
 # Lists, objects, and what they hold, each of which takes a hundred bytes and more.
 MAX_VALUES = 300_000
 # Built as data: nbformat's constructors validate each cell, where the whole is validated once.
@@ -184,13 +185,15 @@ def _bytes_of(path: Path) -> bytes:
 def modules(folder: Path) -> dict[str, str]:
     """The files of Python beside a notebook that its cells can import: their text by name.
 
-    Those only that can be read as text, up to :data:`MAX_CODE` characters of all together.
+    The first :data:`MAX_MODULES`, of which those only that can be read as text, up to
+    :data:`MAX_CODE` characters of all together.
     """
     texts: dict[str, str] = {}
-    for path in sorted(folder.glob("*.py")):
-        # What is no name can't be imported, and what cannot be read is told by `beside`.
+    # What is no name can't be imported, and what is left out is told by `beside`.
+    paths = sorted(path for path in folder.glob("*.py") if path.stem.isidentifier())
+    for path in paths[:MAX_MODULES]:
         with contextlib.suppress(Unreadable, UnicodeDecodeError):
-            text = _bytes_of(path).decode("utf-8-sig") if path.stem.isidentifier() else ""
+            text = _bytes_of(path).decode("utf-8-sig")
             if text.strip() and sum(map(len, texts.values())) + len(text) <= MAX_CODE:
                 texts[path.name] = text
     return texts
@@ -208,7 +211,8 @@ def beside(folder: Path, name: str, modules: Collection[str] = ()) -> list[str]:
         notes.append(f"Beside the notebook, for it to import: {plain(', '.join(taken))}.")
     if others := [one for one in files if one not in modules]:
         names = plain(", ".join(others))
-        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it: {names}.")
+        most = f" (at most {MAX_MODULES} modules are read)" if len(modules) >= MAX_MODULES else ""
+        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it{most}: {names}.")
     return notes
 
 
