@@ -173,7 +173,7 @@ class DocumentRow:
             "high": ends[1],
             "prediction_interval": judged.prediction_interval if judged and several else None,
             "claim": found.claim if found else "",
-            "settled": f"{self.settled.word} {self.settled.where}" if self.settled else "",
+            "settled": self.settled.told if self.settled else "",
             "differs": list(found.differs) if found else [],
             "converged": found.converged if found else None,
             "margin": judged.margin if judged else None,

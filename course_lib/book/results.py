@@ -88,8 +88,7 @@ def _rank(card: Card) -> tuple[int, int]:
 
 def outcome_of(found: Settled) -> str:
     """The outcome for a reader, how far it reaches, and what has to be known beside it."""
-    said = f"{found.word}, {found.where}"
-    return "; ".join([said, *filter(None, [found.remark]), *found.conclusion.verdict.remarks])
+    return "; ".join([found.told, *filter(None, [found.remark]), *found.conclusion.verdict.remarks])
 
 
 def interval(conclusion: Conclusion) -> str:

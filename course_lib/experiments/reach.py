@@ -73,12 +73,17 @@ class Settled:
             )
         return "at the document's setting" if self.reach == "own" else "at two sizes that agree"
 
+    @property
+    def told(self) -> str:
+        """The outcome, and how far it reaches."""
+        return f"{self.word}, {self.where}"
+
     def __str__(self) -> str:
         others = (f"{size}: {self.found[size].verdict.mean:+.3g}" for size in self.found)
         aside = [s for s in others if not s.startswith(f"{self.best}:")]
         judged = self.conclusion.verdict
         numbers = str(judged).partition(": ")[2]
-        said = f"{self.word} {self.where}: {numbers}"
+        said = f"{self.told}: {numbers}"
         return "; ".join([said, *filter(None, [self.remark]), *aside])
 
     def reach_of(self, size: str) -> Reach:

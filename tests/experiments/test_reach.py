@@ -58,6 +58,7 @@ def test_a_small_size_alone_says_what_was_seen_and_no_more() -> None:
         assert found.where == "not tested at the document's size" and word in str(found)
         assert "holds" not in str(found) and "fails" not in str(found)
         assert said(runs("cpu", gain), document="a guess").where == "by one size alone"
+    assert found.told == "seen the other way round, not tested at the document's size"
     assert found.away == {"cpu": "weights 1.6 %"} and found.reach_of("cpu") == "small"
 
 
@@ -79,7 +80,7 @@ def test_the_documents_own_setting_decides_with_two_pairs() -> None:
     own = said(*small, runs("full", 0.4))
     assert (own.reach, own.outcome, own.best) == ("own", "holds", "full")
     assert own.remark == "a small size says otherwise" and own.reach_of("cpu") == "small"
-    assert "holds at the document's setting" in str(own) and "cpu: -0.2" in str(own)
+    assert "holds, at the document's setting: " in str(own) and "cpu: -0.2" in str(own)
     # One run of each is shown and decides nothing.
     one = said(*small, runs("full", 0.4, n=1))
     assert (one.reach, one.outcome) == ("two sizes", "fails") and "full" in one.found
