@@ -87,9 +87,16 @@ def chapters(root: Path) -> list[Chapter]:
         counts = not page.stem.startswith(REHEARSAL)
         points = sum(task.points for task in asked) if counts else 0.0
         book.append(
-            Chapter(page.stem, head["title"], LINK.sub(r"\1", head["goal"]), int(head["minutes"]), minutes(asked),
-                    points, needs)
-        )  # fmt: skip
+            Chapter(
+                page.stem,
+                head["title"],
+                LINK.sub(r"\1", head["goal"]),
+                int(head["minutes"]),
+                minutes(asked),
+                points,
+                needs,
+            )
+        )
     return [replace(one, reading=one.reading + more[one.number]) for one in book]
 
 

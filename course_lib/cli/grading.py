@@ -290,9 +290,10 @@ def run_regrade(arguments: argparse.Namespace) -> int:
             print(visible(f"not graded: {student}: {reason}"))
     others = again.publish(verdicts) if arguments.yes else []
     if not arguments.json and others:
+        names = visible(", ".join(others))
         print(
-            f"left alone: {visible(', '.join(others))}, who submitted something else meanwhile or could not"
-            " be graded again; `course grade` goes on from there"
+            f"left alone: {names}, who submitted something else meanwhile or could not be graded"
+            " again; `course grade` goes on from there"
         )
     arguments.interrupt.check()
     published = "published" if arguments.yes else "nothing published; with --yes it is"

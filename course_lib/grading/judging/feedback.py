@@ -21,9 +21,9 @@ from course_lib.grading.judging.judge import Judged, Mark
 from course_lib.grading.judging.second_look import PLEASE
 
 # Of a task: a number of the assignment and one of its own.
-# Marks of direction that go on to the end of a line, or to another that ends them.
-_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
 HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
+# Marks of direction that go on to the end of a line, or to another that ends them.
+_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
 
 
 def page(
