@@ -26,6 +26,8 @@ _WANTED = re.compile(r", wanted (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*"
 
 UNREAD = "what came back could not be looked at"
 WIDENED = "the result has dtype float64, wanted float32"
+# Of gradients: how far an argument is moved, how near its slope must be, and what is no slope.
+_STEPS = {torch.float64: (1e-6, 1e-4, 1e-6), torch.float32: (1e-3, 1e-2, 1e-3)}
 
 
 class Wrong(Exception):
@@ -315,9 +317,10 @@ class Trial(Samples):
         names = parameters(self.exercise.reference, len(args))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point()]
         for place, gradient in zip(places, gradients, strict=True):
-            direction = self.randn(*args[place].shape, dtype=torch.float64)
+            step, slack, none = _STEPS[args[place].dtype]
+            direction = self.randn(*args[place].shape, dtype=args[place].dtype)
             along = (args, place, direction, cotangents)
-            slope, right = _slope(self.call, 1e-6, *along), _slope(self.want, 1e-6, *along)
+            slope, right = _slope(self.call, step, *along), _slope(self.want, step, *along)
             self._called = base
             # Nothing is greater than NaN: without this it would pass every comparison below.
             if not math.isfinite(slope):
@@ -327,15 +330,15 @@ class Trial(Samples):
             if slope == 0 and flat and abs(right) > 5e-4:
                 raise Wrong(f"the result does not depend on `{names[place]}`")
             if gradient is None:
-                if abs(slope) > 1e-6:
+                if abs(slope) > none:
                     raise Wrong(f"no gradient reaches `{names[place]}`: is the graph cut?")
                 continue
             if not gradient.isfinite().all():
                 raise Wrong(f"the gradient of `{names[place]}` is not finite")
             found = float((gradient.double() * direction).sum())
             # Over so small a step single precision shows its rounding; over a wide one the slope.
-            near = (_near(found, s) for s in (slope, right))
-            if not any(near) and not _near(found, _slope(self.call, 3e-3, *along)):
+            near = (_near(found, s, slack) for s in (slope, right))
+            if not any(near) and not _near(found, _slope(self.call, 3e-3, *along), slack):
                 raise Wrong(
                     f"gradient of `{names[place]}`: {found:.5g} along a direction in which"
                     f" the result changes by {slope:.5g}"
@@ -362,14 +365,14 @@ def _slope(
     return (high - low) / (2 * step)
 
 
-def _near(found: float, slope: float) -> bool:
-    return abs(found - slope) <= 1e-4 * max(1.0, abs(slope))
+def _near(found: float, slope: float, slack: float) -> bool:
+    return abs(found - slope) <= slack * max(1.0, abs(slope))
 
 
 def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     outputs = value if isinstance(value, (list, tuple)) else [value]
     pairs = zip(outputs, cotangents, strict=True)
-    return sum(float((o * c).sum()) for o, c in pairs if c is not None)
+    return sum(float((o * c.double()).sum()) for o, c in pairs if c is not None)
 
 
 def _told(value: Any) -> str:
