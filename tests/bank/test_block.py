@@ -24,8 +24,9 @@ from torch import nn
 
 def encoder_block(x, state, n_heads, norm="pre", mask=None):
     d_ff, d = state["feed_forward.in_proj.weight"].shape
-    parts = {"attention_norm": nn.LayerNorm(d), "feed_forward_norm": nn.LayerNorm(d),
-             "feed_forward.in_proj": nn.Linear(d, d_ff), "feed_forward.out_proj": nn.Linear(d_ff, d)}
+    parts = {"attention_norm": nn.LayerNorm(d), "feed_forward_norm": nn.LayerNorm(d)}
+    parts |= {"feed_forward.in_proj": nn.Linear(d, d_ff),
+              "feed_forward.out_proj": nn.Linear(d_ff, d)}
     for name, part in parts.items():
         part.load_state_dict({key: state[f"{name}.{key}"] for key in ("weight", "bias")})
     before, between, wide, narrow = parts.values()
