@@ -117,9 +117,11 @@ def unscaled(video, causal=False):
     return (x @ x.mT).softmax(-1) @ x
 
 
-@exercise.mistake("Which axis stands in front when the second step begins: frames or places?")
+@exercise.mistake(
+    "Compare the shape of what comes back with that of the video: which axis stands in front?"
+)
 def not_turned_back(video, causal=False):
-    """What was turned round for the first step may stay so: the numbers are the same."""
+    """What was turned round for a step may stay so: the numbers are the same."""
     scale = video.shape[-1] ** -0.5
     x = video.transpose(0, 1)
     scores = scale * x @ x.mT
