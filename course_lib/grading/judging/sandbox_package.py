@@ -14,11 +14,11 @@ from pathlib import Path
 import course_lib
 
 SHARED = (
-    "data", "errors.py", "checks/import_stubs.py", "checks/protocol.py", "checks/fixtures.py",
-    "checks/forbidden.py", "checks/answer_host.py", "checks/probe.py", "checks/shell.py",
-    "checks/operator_recorder.py", "grading/judging/sandbox.py", "grading/judging/worker.py",
-    "grading/judging/forkserver_process.py",
-)  # fmt: skip
+    "data errors.py checks/import_stubs.py checks/protocol.py checks/fixtures.py "
+    "checks/forbidden.py checks/answer_host.py checks/probe.py checks/shell.py "
+    "checks/operator_recorder.py grading/judging/sandbox.py grading/judging/worker.py "
+    "grading/judging/forkserver_process.py"
+).split()
 
 INERT = {
     "__init__.py": '''"""The part of the course library that is there while an answer is graded."""
