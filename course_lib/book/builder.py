@@ -90,16 +90,16 @@ def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, 
     ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
     """
     folder = root / "_build"
-    found = folder / "linkcheck" / "output.json"
-    found.unlink(missing_ok=True)
+    output = folder / "linkcheck" / "output.json"
+    output.unlink(missing_ok=True)
     _drop_stale(root, folder, force=False)
     try:
-        _run(root, folder, echo, "linkcheck", found.name)
+        _run(root, folder, echo, "linkcheck", output.name)
     except BuildError:
         # A broken link ends the build, too; then there is a list of all of them.
-        if not found.exists():
+        if not output.exists():
             raise
-    return [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 
 def source_key(root: Path) -> str:

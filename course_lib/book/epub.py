@@ -37,18 +37,18 @@ def complete(epub: Path) -> int:
     """
     with zipfile.ZipFile(epub) as book:
         files = {entry: book.read(entry) for entry in book.infolist()}
-    told = {entry.filename: content for entry, content in files.items()}
-    found = 0
+    contents = {entry.filename: content for entry, content in files.items()}
+    with_formulas = 0
 
     def declared(item: re.Match[str]) -> str:
-        nonlocal found
-        if b"<math" not in told.get(item[1], b"") or "properties=" in item[0]:
+        nonlocal with_formulas
+        if b"<math" not in contents.get(item[1], b"") or "properties=" in item[0]:
             return item[0]
-        found += 1
+        with_formulas += 1
         return item[0].removesuffix("/>").rstrip() + ' properties="mathml"/>'
 
     access = "".join(f'<meta property="schema:{n}">{value}</meta>\n' for n, value in _ACCESS)
-    listed = _ITEM.sub(declared, told[_LIST].decode())
+    listed = _ITEM.sub(declared, contents[_LIST].decode())
     if access not in listed:
         listed = listed.replace("</metadata>", f"{access}</metadata>", 1)
     codes = re.findall(r"<dc:language>(.*?)<", listed)
@@ -59,10 +59,10 @@ def complete(epub: Path) -> int:
             if entry.filename.endswith(".xhtml"):
                 here = posixpath.dirname(entry.filename)
                 for link in [*_STYLE.finditer(content)]:
-                    if posixpath.normpath(posixpath.join(here, link[1].decode())) not in told:
+                    if posixpath.normpath(posixpath.join(here, link[1].decode())) not in contents:
                         content = content.replace(link[0], b"")
                 content = _HTML.sub(tongue, content, 1)
                 content = _TOC.sub(rb'\g<0> role="doc-toc"', content)
             book.writestr(entry, listed.encode() if entry.filename == _LIST else content)
     write_whole(epub, whole.getvalue())
-    return found
+    return with_formulas

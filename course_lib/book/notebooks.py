@@ -78,10 +78,10 @@ class Site:
         labels: dict[str, str] = {}
         for name in pages:
             text = (root / f"{name}.md").read_text(encoding="utf-8")
-            found = [*_LABEL.findall(text), *_NUMBERED.findall(text)]
-            found += re.findall(r"\bname: (fig-[\w-]+)", text)
-            found += [f"draw-{drawn}" for drawn in re.findall(r"^```\{drawing\} (\S+)", text, re.M)]
-            labels |= dict.fromkeys(found, name)
+            names = [*_LABEL.findall(text), *_NUMBERED.findall(text)]
+            names += re.findall(r"\bname: (fig-[\w-]+)", text)
+            names += [f"draw-{drawn}" for drawn in re.findall(r"^```\{drawing\} (\S+)", text, re.M)]
+            labels |= dict.fromkeys(names, name)
         return cls(
             root,
             config["html"]["baseurl"].rstrip("/"),
@@ -101,7 +101,7 @@ class Site:
         from pybtex.database import parse_file
         from pybtex.richtext import Text
 
-        found = {}
+        papers = {}
         for key, entry in parse_file(str(self.root / "book" / "references.bib")).entries.items():
             names = [
                 " ".join([*person.prelast_names, *person.last_names])
@@ -109,8 +109,8 @@ class Site:
             ]
             names = [re.sub(r"[{}]", "", str(Text.from_latex(name))) for name in names]
             who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-            found[key] = (who, entry.fields["year"])
-        return found
+            papers[key] = (who, entry.fields["year"])
+        return papers
 
 
 def write_notebooks(root: Path, target: Path) -> list[Path]:

@@ -26,12 +26,12 @@ def page_keys(root: Path) -> dict[str, str]:
     docstrings and layout aside), with data files beside these, and with the records that it names.
     Returns hexadecimal digests by the page's path below ``root``.
     """
-    found = {}
+    keys = {}
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
             key = digest(placed(sorted(files(cells, root)), root), plain)
-            found[page.relative_to(root).as_posix()] = key
-    return found
+            keys[page.relative_to(root).as_posix()] = key
+    return keys
 
 
 def files(cells: Iterable[str], root: Path) -> set[Path]:

@@ -207,12 +207,12 @@ def topics() -> tuple[str, ...]:
 @cache
 def identifiers() -> tuple[str, ...]:
     """The ids of all exercises, by topic and then in the order of their module names."""
-    found = []
+    ids = []
     for topic in topics():
         package = importlib.import_module(f"{BANK}.{topic}")
         names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-        found += [f"{topic}.{name}" for name in names if not name.endswith(ANSWERS)]
-    return tuple(found)
+        ids += [f"{topic}.{name}" for name in names if not name.endswith(ANSWERS)]
+    return tuple(ids)
 
 
 def find(identifier: str) -> Exercise:

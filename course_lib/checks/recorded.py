@@ -228,16 +228,16 @@ class Records:
     @classmethod
     def read(cls, content: bytes) -> Records:
         """What :meth:`write` has written."""
-        found, frames, start = cls(), gzip.decompress(content), 0
+        records, frames, start = cls(), gzip.decompress(content), 0
         while start < len(frames):
             (size,) = struct.unpack_from(">I", frames, start)
             entry = unpack(frames[start + 4 : start + 4 + size])
             if "parameters" in entry:
-                found.parameters, found.named = entry["parameters"], entry["named"]
+                records.parameters, records.named = entry["parameters"], entry["named"]
             elif "mistake" in entry:
-                told = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
-                found.mistakes[entry["seed"], entry["mistake"]] = told
+                parts = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
+                records.mistakes[entry["seed"], entry["mistake"]] = parts
             else:
-                found.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
+                records.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
             start += 4 + size
-        return found
+        return records

@@ -335,12 +335,12 @@ class Trial(Samples):
                 continue
             if not gradient.isfinite().all():
                 raise Wrong(f"the gradient of `{names[place]}` is not finite")
-            found = float((gradient.double() * direction).sum())
+            along_gradient = float((gradient.double() * direction).sum())
             # Over so small a step single precision shows its rounding; over a wide one the slope.
-            near = (_near(found, s, slack) for s in (slope, right))
-            if not any(near) and not _near(found, _slope(self.call, 3e-3, *along), slack):
+            near = (_near(along_gradient, s, slack) for s in (slope, right))
+            if not any(near) and not _near(along_gradient, _slope(self.call, 3e-3, *along), slack):
                 raise Wrong(
-                    f"gradient of `{names[place]}`: {found:.5g} along a direction in which"
+                    f"gradient of `{names[place]}`: {along_gradient:.5g} along a direction in which"
                     f" the result changes by {slope:.5g}"
                 )
 
