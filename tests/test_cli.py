@@ -29,7 +29,7 @@ COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
             "analyse", "defend", "rubric", "handout", "release-solutions", "reset",
-            "judge-tests")  # fmt: skip
+            "judge-tests", "experiment")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -61,6 +61,11 @@ def register(add: Add) -> None:
         resume="go on where a run ended; done anyway, said for clarity",
         dry_run="only say what would be graded",
     )
+    grade.option(
+        "--run-again N",
+        "students whose run of the class's experiment is run again (a tenth, at least 3)",
+        type=int,
+    )
 
     regrade = add(
         "regrade",
@@ -212,7 +217,7 @@ def _grade(
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.records import roster, summary
     from course_lib.grading.records.database import shown
-    from course_lib.grading.review import analysis, preflight
+    from course_lib.grading.review import analysis, class_experiment, preflight
 
     # A made-up class has no place in a real gradebook.
     db = "" if arguments.sample else arguments.db
@@ -233,9 +238,13 @@ def _grade(
     facts = summary.data(classroom.name, verdicts, classroom.engine)
     path = summary.write(classroom.course / "summary", facts, verdicts)
     page = analysis.after_grading(classroom.course, classroom.root, classroom.name)
+    asked = class_experiment.of_class(
+        classroom.course, classroom.root, classroom.name, arguments.run_again, say
+    )
     lines = summary.text(facts).rpartition("\n")
-    return {**facts, "remarks": remarks}, [
+    return {**facts, "remarks": remarks, "experiment": asked}, [
         lines[0],
+        *(class_experiment.lines(asked) if asked else ()),
         *(f"look at    {remark}" for remark in remarks),
         f"gradebook  {shown(address) if address else classroom.course / 'gradebook.db'}",
         f"feedback   {classroom.course / 'feedback'}",

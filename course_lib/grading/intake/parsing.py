@@ -155,13 +155,14 @@ def read(folder: Path, name: str) -> bytes:
         others = sorted(p.name for p in folder.glob("*.ipynb"))
         more = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
         raise Unreadable(f"There is no file `{file}` in the submission{more if others else ''}.")
-    content = _bytes_of(path)
+    content = bytes_of(path)
     if not content.strip():
         raise Unreadable(f"`{file}` is empty.")
     return content
 
 
-def _bytes_of(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
+    """The bytes of a student's file: a regular one, not too large, no link."""
     # Opened without following links, and judged by what was opened: no race, no way out.
     name = plain(path.name)
     try:
@@ -193,7 +194,7 @@ def modules(folder: Path) -> dict[str, str]:
     paths = sorted(path for path in folder.glob("*.py") if path.stem.isidentifier())
     for path in paths[:MAX_MODULES]:
         with contextlib.suppress(Unreadable, UnicodeDecodeError):
-            text = _bytes_of(path).decode("utf-8-sig")
+            text = bytes_of(path).decode("utf-8-sig")
             if text.strip() and sum(map(len, texts.values())) + len(text) <= MAX_CODE:
                 texts[path.name] = text
     return texts

@@ -33,7 +33,7 @@ from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records.course_folder import lock
 from course_lib.grading.records.summary import sheet
-from course_lib.grading.review import items
+from course_lib.grading.review import class_experiment, items
 
 # With fewer students no share and no correlation says much; the numbers are shown all the same.
 FEW = 30
@@ -113,7 +113,11 @@ def analyse(
         "together": _together(classes.values(), len(people)),
         "outcomes": outcomes,
         "students": {shown[student]: shares for student, shares in students.items()},
+        "experiments": [e for n in classes if (e := class_experiment.of_class(course, root, n))],
     }  # fmt: skip
+    if no_names:
+        for one in facts["experiments"]:
+            one |= {"named": [], "not_counting": {}}
     facts["mistakes"].sort(key=lambda row: -row["students"])
     if beside:
         then = analyse(beside, root, chosen)
@@ -328,6 +332,7 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
         for r in facts["requirements"]
         if r["look"]
     ][:SAID]
+    report += [line for e in facts["experiments"] for line in class_experiment.lines(e)]
     return report + [
         f"  {m['students']:4d}  {m['exercise']}: {m['mistake']}"
         + (f", survives in {m['still']} of {m['again']}" if m["again"] else "")

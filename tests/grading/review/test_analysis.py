@@ -17,12 +17,15 @@ from course_lib.checks.naming import AND
 from course_lib.checks.report import Report, Row, read_table
 from course_lib.cli import main
 from course_lib.errors import Refused
+from course_lib.experiments import SHIPPED_RESULTS, get, load_records
 from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.review import analysis, items
+from course_lib.grading.review.class_experiment import ClassExperiment
+from course_tests.experiments import example_class
 
 NAME = "03_attention"
 FORMULA = "=HYPERLINK(<i>1)"
@@ -205,6 +208,31 @@ def test_two_terms_stand_side_by_side(known, tmp_path_factory, root, assignment,
     assert "old0" not in analysis.write(known.course, facts).read_text()
     with pytest.raises(Refused, match="same course folder"):
         analysis.analyse(before, root, beside=before)
+
+
+def test_a_class_experiment_is_a_section_with_its_numbers(known, root):
+    facts = analysis.analyse(known.course, root)
+    assert facts["experiments"] == []
+    before = analysis.write(known.course, facts).read_text()
+    assert 'id="experiment"' not in before
+    files = {**example_class.hand_ins(), "eve<": b""}
+    found = ClassExperiment(example_class.QUESTION, get("no-positions"),
+                            load_records(SHIPPED_RESULTS, "no-positions"), files,
+                            example_class.WORD, any_version=True)  # fmt: skip
+    one = found.data()
+    facts["experiments"] = [one]
+    page = analysis.write(known.course, facts).read_text()
+    # A dot for each run, one for the mean, and two bars of each row of the table.
+    assert page.count('class="dot"') == before.count('class="dot"') + 41 + 2 * len(
+        one["calibration"]
+    )
+    assert f"<strong>{one['verdict']}.</strong>" in page and "eve&lt; the file is empty" in page
+    assert page.count("were sure") == len(one["calibration"])
+    assert f"experiment {example_class.QUESTION}, 40 of 41 runs count" in "\n".join(
+        analysis.lines(facts)
+    )
+    facts["experiments"] = [ClassExperiment(found.name, found.experiment, [], {"a": b""}).data()]
+    assert "of 1 hand-ins 0 count" in analysis.write(known.course, facts).read_text().lower()
 
 
 def test_nobody_is_named_where_names_are_removed(known, root, graded):
