@@ -24,17 +24,11 @@ def register(add: Add) -> None:
 
 def run_experiment(arguments: argparse.Namespace) -> int:
     """Write the prediction, or the run beside it; say what it is about and what came out."""
-    table = sources() / "book" / "class_experiments.yml"
-    if not table.exists():
-        raise Refused("experiments need the whole library: change into a checkout of the course")
-    import yaml
-
     from course_lib.data.files import cache_dir
     from course_lib.experiments import get, one_seed
     from course_lib.files import write_whole
 
-    path = arguments.folder / one_seed.FILE
-    asked = yaml.safe_load(table.read_text(encoding="utf-8"))
+    path, asked = arguments.folder / one_seed.FILE, one_seed.asked(sources())
     if (folder := arguments.folder.resolve().name) not in asked:
         raise Refused(f"{folder} asks for no experiment; these do: {', '.join(asked)}")
     name = asked[folder]

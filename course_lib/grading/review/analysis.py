@@ -113,11 +113,9 @@ def analyse(
         "together": _together(classes.values(), len(people)),
         "outcomes": outcomes,
         "students": {shown[student]: shares for student, shares in students.items()},
-        "experiments": [e for n in classes if (e := class_experiment.of_class(course, root, n))],
+        "experiments": [e for n in classes if (
+            e := class_experiment.of_class(course, root, n, names=not no_names))],
     }  # fmt: skip
-    if no_names:
-        for one in facts["experiments"]:
-            one |= {"named": [], "not_counting": {}}
     facts["mistakes"].sort(key=lambda row: -row["students"])
     if beside:
         then = analyse(beside, root, chosen)

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from course_lib.data.files import cache_dir
 from course_lib.errors import Refused
 from course_lib.experiments import Experiment, Record, Settled, get, load_records, one_seed, settle
 from course_lib.experiments.record import measured, numbers
@@ -95,10 +94,9 @@ class ClassExperiment:
             for record in run.records:
                 for row in record.metrics:
                     alike[record.arm, repr(_untimed(row))].add(run.student)
-        for students in alike.values():
-            for run in self.runs:
-                if len(students) > 1 and run.student in students:
-                    run.why = ALIKE + ", ".join(sorted(students - {run.student}))
+        for students in (each for each in alike.values() if len(each) > 1):
+            for run in (run for run in self.runs if run.student in students):
+                run.why = ALIKE + parsing.plain(", ".join(sorted(students - {run.student})))
 
     @property
     def counting(self) -> list[Run]:
@@ -215,8 +213,8 @@ class ClassExperiment:
                 rows.append({"said": said, "n": n, "right": right, "low": low, "high": high})
         return rows
 
-    def data(self) -> dict[str, Any]:
-        """All of it as plain data."""
+    def data(self, names: bool = True) -> dict[str, Any]:
+        """All of it as plain data, with students' names or without."""
         runs, settled = self.counting, self.settled()
         judged = settled and settled.found[one_seed.SIZE].verdict
         known = settle(self.experiment, self.known)
@@ -239,12 +237,10 @@ class ClassExperiment:
             "known": next((str(s) for s in known if s.question.key == self.question.key), ""),
             "calibration": self.calibration(),
             "right": sum(run.right for run in runs),
-            "said": statistics.mean(run.sure for run in runs) if runs else None,
-            "miss": statistics.median(abs(r.difference - r.predicted) for r in runs)
-            if runs
-            else None,
-            "not_counting": {run.student: run.why for run in self.runs if run.why},
-            "named": [run.student for run in runs if run.hand_in and run.hand_in.named],
+            "said": statistics.mean([run.sure for run in runs] or [0.5]),
+            "miss": statistics.median([abs(r.difference - r.predicted) for r in runs] or [0.0]),
+            "not_counting": {r.student: r.why for r in self.runs if r.why and names},
+            "named": [r.student for r in runs if names and r.hand_in and r.hand_in.named],
         }
 
 
@@ -261,14 +257,17 @@ def _numbers(record: Record) -> dict[str, float]:
 
 
 def of_class(
-    course: Path, root: Path, name: str, many: int | None = 0, say: Say = lambda text: None
+    course: Path,
+    root: Path,
+    name: str,
+    many: int | None = 0,
+    say: Say = lambda text: None,
+    names: bool = True,
 ) -> dict[str, Any] | None:
     """The experiment of an assignment, pooled; None where none is asked or handed in.
 
     ``many``: students whose run is run again, as :meth:`ClassExperiment.run_again` takes it.
     """
-    table = root / "book" / "class_experiments.yml"
-    asked = yaml.safe_load(table.read_text(encoding="utf-8")) if table.exists() else {}
     files: dict[str, bytes | Refused] = {}
     for folder in course.glob(f"submitted/*/{name}"):
         if parsing.is_there(folder / one_seed.FILE):
@@ -276,7 +275,7 @@ def of_class(
                 files[folder.parent.name] = parsing.bytes_of(folder / one_seed.FILE)
             except Refused as why:
                 files[folder.parent.name] = why
-    if name not in asked or not files:
+    if not files or name not in (asked := one_seed.asked(root)):
         return None
     place = course / "summary" / f"{name}-experiment.json"
     kept = json.loads(place.read_text()) if place.exists() else {"first": {}, "again": {}}
@@ -286,7 +285,7 @@ def of_class(
     word = hashlib.sha256(f"{secret} {name} experiment".encode()).hexdigest()[:8]
     found = ClassExperiment(asked[name], experiment, known, files, word, kept["first"])
     try:
-        found.run_again(secret, many, kept["again"], root / "_build" / "runs-again", say)
+        found.run_again(secret, many, kept["again"], cache_dir() / "runs-again", say)
     finally:
         if many != 0:
             kept["first"] = {
@@ -296,17 +295,16 @@ def of_class(
                 and (run.hand_in.student, run.hand_in.question) == (run.student, found.name)
             } | kept["first"]
             write_whole(place, json.dumps(kept, indent=1) + "\n")
-    return found.data()
+    return found.data(names)
 
 
-def publish(root: Path, facts: Mapping[str, Any], who: str) -> Path:
+def publish(root: Path, facts: Mapping[str, Any], who: str) -> None:
     """Let the results' pages say that a class has run a question, and who wants to be named."""
     path = root / "book" / "class_results.json"
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    of_question = kept.setdefault(facts["question"], {})
-    of_question[who] = {"verdict": facts["verdict"], "named": facts["named"]}
+    told = {"verdict": facts["verdict"], "named": facts["named"]}
+    kept[facts["question"]] = {**kept.get(facts["question"], {}), who: told}
     write_whole(path, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    return path
 
 
 def lines(facts: Mapping[str, Any]) -> list[str]:
@@ -320,4 +318,5 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
     if n:
         sure = f"{facts['right']} of {n}, who were {100 * facts['said']:.0f} % sure"
         report.append(f"  the sign was right in {sure}; the ledger: {facts['row']}")
-    return report + [f"  not counted: {s} {why}" for s, why in facts["not_counting"].items()]
+    told = facts["not_counting"].items()
+    return report + [f"  not counted: {parsing.plain(s)} {why}" for s, why in told]

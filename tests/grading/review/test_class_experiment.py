@@ -265,6 +265,7 @@ def test_an_interrupted_run_goes_on_where_it_was(place, tmp_path):
     half = one_seed.read(path.read_bytes())
     assert [record.arm for record in half.records] == ["steep"]
     for _ in range(2):
+        assert half == one_seed.read(half.to_json().encode())
         whole = one_seed.run(half, stopping, path, place, progress=False)
         half = one_seed.read(path.read_bytes())
     assert calls == ["steep", "flat", "flat"] and half == whole and len(whole.records) == 2
@@ -304,8 +305,11 @@ def test_a_student_is_told_what_to_do_next(tmp_path, monkeypatch, capsys):
     path = folder / one_seed.FILE
     path.write_text(path.read_text()[:-9])
     assert "damaged" in said("run", str(folder))
-    path.write_bytes(example_class.hand_ins()["student-03"])
-    assert "not the sign" not in said("run", str(folder), code=0), "all of it is run already"
+    path.write_bytes(example_class.hand_ins()["student-02"])
+    told = said("run", str(folder), "--named", code=0)
+    assert "[1/2]" not in told, "all of it is run already"
+    kept = one_seed.read(path.read_bytes())
+    assert kept.named and len(kept.records) == 2 and f"{kept.difference:+g}, " in told
     other = replace(one_seed.read(path.read_bytes()), question="cost/reach", records=[])
     path.write_text(other.to_json())
     assert "move it away" in said("run", str(folder))
