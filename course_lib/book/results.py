@@ -1,24 +1,16 @@
 """The results as sentences: what a document claims, and what the records of all sizes say."""
 
-import json
 import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any
 
 from course_lib.book.document_rows import DocumentRow
 from course_lib.claims.ledger import DOCUMENTS
-from course_lib.experiments import (
-    SHIPPED_RESULTS,
-    Conclusion,
-    Experiment,
-    Record,
-    Settled,
-    settle,
-)
+from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
+from course_lib.experiments.one_seed import published
 
 OTHERS = "others"
 """The page of questions that no document asks: those of papers, guesses and the course's own."""
@@ -150,7 +142,7 @@ def details(card: Card) -> Iterator[tuple[str, str]]:
         yield "Margin", f"{question.margin:g}"
     if differs := settled.conclusion.differs:
         yield "The arms differ in", ", ".join(name.replace("_", " ") for name in differs)
-    for who, run in _by_classes().get(f"{card.experiment}/{question.key}", {}).items():
+    for who, run in published().get(f"{card.experiment}/{question.key}", {}).items():
         yield f"Run by {who}", ", ".join([run["verdict"], *run["named"]])
     for other in card.also:
         yield "By absolute error", f"{outcome_of(other)}: {interval(other.conclusion)}"
@@ -162,12 +154,6 @@ def details(card: Card) -> Iterator[tuple[str, str]]:
             f"{row.printed.table}, {row.printed.row}",
             (f"{_words(row.printed.metric)}: {value}{ours} ({ran(row.runs)})"),
         )
-
-
-def _by_classes() -> dict[str, dict[str, Any]]:
-    """What classes have published, by question and class."""
-    path = SHIPPED_RESULTS.parent / "class_results.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def text(card: Card) -> str:

@@ -11,13 +11,14 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, field, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import torch
 import yaml
 from pydantic import Field
 
 from course_lib.errors import Refused
+from course_lib.experiments import SHIPPED_RESULTS
 from course_lib.experiments.questions import ALL, Question, answers
 from course_lib.experiments.record import Record, load_record, validate
 from course_lib.experiments.registry import Experiment
@@ -26,7 +27,7 @@ from course_lib.files import write_whole
 from course_lib.strict import Number, strict
 
 FORMAT: Final = "class experiment 1"
-FILE = "experiment.json"
+FILE, PUBLISHED = "experiment.json", "class_results.json"
 SIZE = "cpu"
 # Bytes of a hand-in; a run's record has two or three thousand.
 MOST = 2**18
@@ -73,6 +74,13 @@ def asked(root: Path) -> dict[str, str]:
     if not table.exists():
         raise Refused("experiments need the whole library: change into a checkout of the course")
     found: dict[str, str] = yaml.safe_load(table.read_text(encoding="utf-8")) or {}
+    return found
+
+
+def published(book: Path = SHIPPED_RESULTS.parent) -> dict[str, dict[str, Any]]:
+    """The verdict of each class that has published one, and whom it names, by question."""
+    path = book / PUBLISHED
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
@@ -143,17 +151,14 @@ def run(
     return hand_in
 
 
-def train(
-    experiment: Experiment, arm: str, seed: int, runs_dir: Path, progress: bool, threads: int = 1
-) -> Record:
-    """One arm of a run."""
+def train(experiment: Experiment, arm: str, seed: int, runs_dir: Path, progress: bool) -> Record:
+    """One arm of a run, by one thread: another number of them adds up in another order."""
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     try:
         with tempfile.TemporaryDirectory(prefix="course-experiment-") as folder:
-            path, _ = run_one(
-                experiment, arm, seed, SIZE, Path(folder), runs_dir, progress=progress
-            )
+            into = Path(folder)
+            path, _ = run_one(experiment, arm, seed, SIZE, into, runs_dir, progress=progress)
             return load_record(path)
     finally:
         torch.set_num_threads(before)

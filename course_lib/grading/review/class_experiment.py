@@ -33,7 +33,7 @@ TIMES = ("seconds", "wall_seconds", "device_seconds")
 SHARE, LEAST = 0.1, 3
 ALIKE = "has numbers of "
 RAN = " with a run"
-Say = Callable[[str], None]
+Say = Callable[[str], object]
 
 
 @dataclass
@@ -173,9 +173,7 @@ class ClassExperiment:
     def _again(self, run: Run, runs_dir: Path) -> str:
         """Why a run is not what it says it is; nothing where it comes out again."""
         for was in run.records:
-            threads = was.hardware.get("threads")
-            threads = threads if isinstance(threads, int) and 0 < threads < 65 else 1
-            now = one_seed.train(self.experiment, was.arm, was.seed, runs_dir, False, threads)
+            now = one_seed.train(self.experiment, was.arm, was.seed, runs_dir, progress=False)
             ours, theirs = _numbers(now), _numbers(was)
             if now.data != was.data or ours.keys() != theirs.keys():
                 return f"was trained on other data, says a run again of {was.arm}"
@@ -216,9 +214,9 @@ class ClassExperiment:
     def data(self, names: bool = True) -> dict[str, Any]:
         """All of it as plain data, with students' names or without."""
         runs, settled = self.counting, self.settled()
-        judged = settled and settled.found[one_seed.SIZE].verdict
+        # Of one run no interval is finite.
+        judged = settled.found[one_seed.SIZE].verdict if settled and len(runs) > 1 else None
         known = settle(self.experiment, self.known)
-        mean, low, high = (judged.mean, judged.low, judged.high) if judged else (0.0, 0.0, 0.0)
         return {
             "question": self.name,
             "claim": self.question.claim,
@@ -230,9 +228,8 @@ class ClassExperiment:
             "before": sum(run.before for run in runs),
             "differences": sorted(run.difference for run in runs),
             "outcome": judged.outcome if judged else "undecided",
-            # Of one run no interval is finite.
-            "interval": [low, mean, high] if len(runs) > 1 else None,
-            "verdict": str(judged) if judged else "nothing counts yet",
+            "interval": [judged.low, judged.mean, judged.high] if judged else None,
+            "verdict": str(judged or "fewer than two runs count"),
             "row": f"{settled.word}, {settled.where}" if settled else "",
             "known": next((str(s) for s in known if s.question.key == self.question.key), ""),
             "calibration": self.calibration(),
@@ -261,12 +258,13 @@ def of_class(
     root: Path,
     name: str,
     many: int | None = 0,
-    say: Say = lambda text: None,
+    say: Say | None = None,
     names: bool = True,
 ) -> dict[str, Any] | None:
     """The experiment of an assignment, pooled; None where none is asked or handed in.
 
-    ``many``: students whose run is run again, as :meth:`ClassExperiment.run_again` takes it.
+    ``many``: students whose run is run again, as :meth:`ClassExperiment.run_again` takes it;
+    ``say``: tells of each, and keeps what is new in the course folder.
     """
     files: dict[str, bytes | Refused] = {}
     for folder in course.glob(f"submitted/*/{name}"):
@@ -285,9 +283,9 @@ def of_class(
     word = hashlib.sha256(f"{secret} {name} experiment".encode()).hexdigest()[:8]
     found = ClassExperiment(asked[name], experiment, known, files, word, kept["first"])
     try:
-        found.run_again(secret, many, kept["again"], cache_dir() / "runs-again", say)
+        found.run_again(secret, many, kept["again"], cache_dir() / "runs-again", say or str)
     finally:
-        if many != 0:
+        if say:
             kept["first"] = {
                 run.student: run.hand_in.prediction + (RAN if run.records else "")
                 for run in found.runs
@@ -300,11 +298,10 @@ def of_class(
 
 def publish(root: Path, facts: Mapping[str, Any], who: str) -> None:
     """Let the results' pages say that a class has run a question, and who wants to be named."""
-    path = root / "book" / "class_results.json"
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept, name = one_seed.published(root / "book"), facts["question"]
     told = {"verdict": facts["verdict"], "named": facts["named"]}
-    kept[facts["question"]] = {**kept.get(facts["question"], {}), who: told}
-    write_whole(path, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(kept | {name: kept.get(name, {}) | {who: told}}, indent=1, ensure_ascii=False)
+    write_whole(root / "book" / one_seed.PUBLISHED, text + "\n")
 
 
 def lines(facts: Mapping[str, Any]) -> list[str]:
@@ -319,4 +316,4 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
         sure = f"{facts['right']} of {n}, who were {100 * facts['said']:.0f} % sure"
         report.append(f"  the sign was right in {sure}; the ledger: {facts['row']}")
     told = facts["not_counting"].items()
-    return report + [f"  not counted: {parsing.plain(s)} {why}" for s, why in told]
+    return report + [f"  not counted: {parsing.plain(s)}: {why}" for s, why in told]

@@ -226,7 +226,7 @@ def test_a_class_experiment_is_a_section_with_its_numbers(known, root):
     assert page.count('class="dot"') == before.count('class="dot"') + 41 + 2 * len(
         one["calibration"]
     )
-    assert f"<strong>{one['verdict']}.</strong>" in page and "eve&lt; the file is empty" in page
+    assert f"<strong>{one['verdict']}.</strong>" in page and "eve&lt;: the file is empty" in page
     assert page.count("were sure") == len(one["calibration"])
     assert f"experiment {example_class.QUESTION}, 40 of 41 runs count" in "\n".join(
         analysis.lines(facts)

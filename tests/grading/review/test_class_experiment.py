@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -316,7 +317,8 @@ def test_a_student_is_told_what_to_do_next(tmp_path, monkeypatch, capsys):
 
 
 def test_a_published_class_stands_at_its_claim(tmp_path, monkeypatch, known, class_):
-    monkeypatch.setattr("course_lib.book.results.SHIPPED_RESULTS", tmp_path / "book" / "results")
+    there = partial(one_seed.published, tmp_path / "book")
+    monkeypatch.setattr("course_lib.book.results.published", there)
     facts = look(known, class_).data()
     for who in ("one class", "another"):
         class_experiment.publish(tmp_path, facts, who)
@@ -371,12 +373,12 @@ def test_predictions_are_kept_when_they_are_first_collected(course):
     path = put(course, "ada", made.to_json().encode())
     put(course, "link", b"").unlink()
     (course / "submitted" / "link" / "07_sinusoids" / one_seed.FILE).symlink_to(path)
-    found = class_experiment.of_class(course, course, "07_sinusoids", None)
+    found = class_experiment.of_class(course, course, "07_sinusoids", 0, str)
     assert found["not_counting"]["ada"] == "is predicted, and not run yet"
     assert "is a link" in found["not_counting"]["link"] and found["counting"] == 0
     changed = one_seed.predicted("no-positions/forwards", question, "ada", -0.01, 70, False)
     put(course, "ada", changed.to_json().encode())
-    found = class_experiment.of_class(course, course, "07_sinusoids", None)
+    found = class_experiment.of_class(course, course, "07_sinusoids", 0, str)
     assert "than was collected first" in found["not_counting"]["ada"]
     assert len(found["word"]) == 8
 
