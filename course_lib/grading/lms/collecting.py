@@ -106,11 +106,11 @@ class Collector:
             when = self.late_at
             if when is None:
                 look.append(f"{student}: marked late, not how late; --late-at gives it a time")
-        modules = {f"{e.stem}.py": e.path for e in sorted(files, key=lambda e: e.turn)
-                   if e.file.endswith(".py") and e.stem.isidentifier()}  # fmt: skip
-        # And their part in the class's experiment.
-        modules |= {f"{e.stem}.json": e.path for e in sorted(files, key=lambda e: e.turn)
-                    if e.file.endswith(".json") and e.stem == "experiment"}  # fmt: skip
+        # Modules of their own, and their part in the class's experiment.
+        modules = {f"{e.stem}{Path(e.file).suffix}": e.path
+                   for e in sorted(files, key=lambda e: e.turn)
+                   if (e.file.endswith(".py") and e.stem.isidentifier())
+                   or (e.file.endswith(".json") and e.stem == "experiment")}  # fmt: skip
         return HandIn(notebook, {**modules, f"{self.name}.ipynb": notebook.path}, when)
 
     def _notebook(self, student: str, files: Sequence[ArchiveFile]) -> ArchiveFile | None:

@@ -184,13 +184,10 @@ class ClassExperiment:
         return ""
 
     def _spread(self, arm: str, name: str) -> float:
-        """Standard deviation of a number over seeds: of the ledger, or else of the class."""
-        of_class = [record for run in self.runs for record in run.records]
-        for records in (self.known, of_class):
-            found = [_numbers(r) for r in records if (r.arm, r.size) == (arm, one_seed.SIZE)]
-            if len(values := [one[name] for one in found if name in one]) > 2:
-                return statistics.stdev(values)
-        return 0.0
+        """Standard deviation of a number over the ledger's seeds; 0 where it has too few."""
+        same = [_numbers(r) for r in self.known if (r.arm, r.size) == (arm, one_seed.SIZE)]
+        values = [found[name] for found in same if name in found]
+        return statistics.stdev(values) if len(values) > 1 else 0.0
 
     def settled(self) -> Settled | None:
         """What the ledger says where these seeds alone decide, being named before they were run."""
