@@ -144,11 +144,11 @@ def _hand(s: Sketch, x: float, y: float, dx: float, dy: float, role: str) -> Non
 
 
 @drawing(
-    """Three queries and the five distances minus 2, minus 1, 0, 1 and 2, key minus query. Each query
-    is multiplied with the vectors of all five distances once, which gives three rows of five
+    """Three queries and the five distances minus 2, minus 1, 0, 1 and 2, key minus query. Each
+    query is multiplied with the vectors of all five distances once, which gives three rows of five
     scores. The first query needs distances 0, 1 and 2 for its three keys, the next minus 1, 0 and
-    1, the last minus 2, minus 1 and 0. What a row does not need is hatched. Moved to the left, the rows become
-    the table of three queries and three keys.""",
+    1, the last minus 2, minus 1 and 0. What a row does not need is hatched. Moved to the left, the
+    rows become the table of three queries and three keys.""",
     numbers=lambda: [relative_shift(DISTANCES.expand(3, 5))],
 )
 def each_distance_once(s: Sketch) -> None:
