@@ -76,7 +76,7 @@ class Settled:
         if self.unfinished:
             return "at two sizes that agree, neither trained to the end"
         if self.reach == "small" and self.own:
-            return "with too few pairs at the document's setting"
+            return "with too few pairs at the document's setting to decide"
         if self.reach == "small":
             return (
                 "not tested at the document's size"

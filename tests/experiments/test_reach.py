@@ -101,7 +101,7 @@ def test_two_pairs_say_nothing_of_a_document() -> None:
     two = said(runs("full", 0.4, n=2))
     assert two.conclusion.verdict.outcome == "holds"
     assert (two.reach, two.word) == ("small", "seen as claimed")
-    assert two.where == "with too few pairs at the document's setting"
+    assert two.where == "with too few pairs at the document's setting to decide"
     assert two.reach_of("full") == "small"
     assert said(runs("cpu", 0.3), runs("day", 0.2, n=2)).reach == "small"
 
