@@ -193,8 +193,8 @@ def one_change_a_step(s: Sketch) -> None:
 @drawing(
     f"""Four values, {said(VALUES, 0)}, and below each its increment from the value before:
     {said(STEPS, 0)}. Averaged with equal weights of a quarter, the values give
-    {VALUES.mean().item():.2f}. The increments give {STEPS.mean().item():.2f}, which is the last value
-    less the first, divided by four; the values between have dropped out.""",
+    {VALUES.mean().item():.2f}. The increments give {STEPS.mean().item():.2f}, which is the last
+    value less the first, divided by four; the values between have dropped out.""",
     numbers=lambda: [VALUES, STEPS, VALUES.mean().item(), STEPS.mean().item()],
 )
 def steps_for_values(s: Sketch) -> None:

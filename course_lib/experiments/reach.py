@@ -83,6 +83,8 @@ class Settled:
                 if _has_setting(self.question)
                 else "by one size alone"
             )
+        if self.reach == "own" and len(self.own) > 1 and self.outcome in DECIDED:
+            return "at each setting that the document may mean"
         return "at the document's setting" if self.reach == "own" else "at two sizes that agree"
 
     @property

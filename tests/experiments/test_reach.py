@@ -109,6 +109,7 @@ def test_two_pairs_say_nothing_of_a_document() -> None:
 def test_where_a_document_leaves_its_setting_open_all_readings_agree_or_none_decides() -> None:
     agree = said(runs("full", 0.2, n=1), runs("stop", 0.4))
     assert (agree.reach, agree.outcome, agree.best) == ("own", "holds", "stop")
+    assert agree.where == "at each setting that the document may mean"
     for other in (runs("full", -0.2, n=1), runs("full", -0.2)):
         apart = said(other, runs("stop", 0.4))
         assert (apart.reach, apart.outcome) == ("own", "undecided")
