@@ -18,7 +18,7 @@ OTHERS = "others"
 _PLACES = {
     "own": "at the document's setting",
     "two sizes": "at two sizes that agree",
-    "small": "at a small size only",
+    "small": "seen in our models only",
 }
 _OUTCOMES = ("holds", "fails", "no difference", "undecided", "not testable")
 _WIDE = 98
@@ -194,7 +194,11 @@ def ran(records: Sequence[Record]) -> str:
     if "n_train" in config:
         kind = "pictures" if record.data[0].name == "cifar10" else "examples"
         parts.append(f"{number(config['n_train'] * share)} {kind}")
-    if "epochs" in config or "rounds" in config:
+    if "patience" in config:
+        # The settings say when a run must end at the latest; the records, when it did.
+        lasted, best = {len(r.metrics) for r in records}, {_best_round(r) for r in records}
+        parts.append(f"{_span(lasted)} of {config['rounds']} epochs, tested as after {_span(best)}")
+    elif "epochs" in config or "rounds" in config:
         parts.append(f"{number(config.get('epochs', config.get('rounds')) / share)} epochs")
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
@@ -203,6 +207,15 @@ def ran(records: Sequence[Record]) -> str:
     on = "GPU" if "gpu" in record.hardware else "core"
     parts.append(f"{n} run{'s' * (n > 1)} of size {record.size}, {minutes:.2g} {on}-minutes each")
     return f"{record.experiment} {record.arm}: {', '.join(parts)}"
+
+
+def _best_round(record: Record) -> int:
+    errors = [row["valid_mse"] for row in record.metrics]
+    return errors.index(min(errors)) + 1
+
+
+def _span(values: set[int]) -> str:
+    return " to ".join(str(value) for value in sorted({min(values), max(values)}))
 
 
 def tally(members: Sequence[Card]) -> str:

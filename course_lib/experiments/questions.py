@@ -44,7 +44,6 @@ class Question:
             name (all its arms, if they name none), so that a seed counts once.
         beyond: Two arms whose difference is subtracted, too: does one lead exceed another?
         bound: The best possible number. Arms closer to it than the margin have met a ceiling.
-        floor: Accuracy that the better arm must reach, where the claim is about trained models.
         items: Name of the numbers that records keep for each test item, if they do; may be left out
             where two arms' accuracies are compared.
         fresh: Seeds that alone decide once all of them are there; named before they were run.
@@ -63,7 +62,6 @@ class Question:
     margin: float | None = None  # the largest difference that counts as none
     beyond: tuple[str, str] | None = None
     bound: float | None = None
-    floor: float | None = None
     items: str = ""
     block: int = 1  # how many neighbouring items depend on each other
     fresh: Sequence[int] = ()
@@ -306,8 +304,6 @@ def _said(measure: Measure) -> str:
 
 def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
     """Why a question can't be tested by arms with these means."""
-    if question.floor is not None and max(means) < question.floor:
-        yield f"accuracy {max(means):.2f} where the claim is about {question.floor:g} and more"
     bound, margin = question.bound, question.margin
     if bound is None or margin is None:
         return

@@ -135,16 +135,6 @@ def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
     assert low.verdict.outcome == "holds"
 
 
-def test_a_claim_about_trained_models_wants_trained_models() -> None:
-    trained = replace(BIG, floor=0.6)
-    (found,) = answers([trained], runs(0.2))
-    assert found.verdict.outcome == "not testable" and "accuracy 0.51" in str(found)
-    (good,) = answers([trained], runs(0.2, base=0.5))
-    assert good.verdict.outcome == "holds"
-    (single,) = answers([trained], runs(0.2, range(1)))
-    assert single.verdict.outcome == "undecided"
-
-
 def test_nothing_can_be_tested_where_a_control_fails() -> None:
     control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
     found = conclusions(toy(BIG, control), runs(0.2), "cpu")
