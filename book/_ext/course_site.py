@@ -231,7 +231,7 @@ def _kernel_seconds() -> float:
 
 
 class Assignment(SphinxDirective):
-    """Ways to work on an assignment: download it, or open it on the hub or on Binder."""
+    """Ways to work on an assignment: download it, or open it on the hub, on Binder or on Colab."""
 
     required_arguments = 1
     has_content = True
@@ -260,9 +260,11 @@ class Assignment(SphinxDirective):
         hub = f"{launch['jupyterhub_url']}/hub/user-redirect/git-pull?{urlencode(pull)}"
         github = repository.partition("github.com/")[2]
         binder = f"{launch['binderhub_url']}/v2/gh/{github}/{branch}?urlpath=lab/tree/"
+        colab = f"{launch['colab_url']}/github/{github}/blob/{BRANCH}/{notebook}"
         for text, url in (
             ("open it on the hub", hub),
             ("open it on Binder", binder + quote(notebook)),
+            ("open it on Colab", colab),
         ):
             line += nodes.Text(" · ")
             line += nodes.reference("", text, refuri=url)

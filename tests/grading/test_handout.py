@@ -17,6 +17,8 @@ import pytest
 import torch
 
 import course_lib
+from course_lib.book.notebooks import Site
+from course_lib.book.notebooks import assignment as colab
 from course_lib.checks import seeds
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import ANSWERS, BANK, find
@@ -362,7 +364,10 @@ def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, 
     shutil.rmtree(source)
     alone = tmp_path / "alone"
     alone.mkdir()
-    notebook = nbformat.read(given.folder / f"exercises/{name}/{name}.ipynb", as_version=4)
+    # As Colab opens it: where this file lies, from the address that its first cell knows.
+    site_of_book = Site.of(root)
+    assert site_of_book.wheel.endswith(f"/{wheel.name}")
+    notebook = colab(given.folder / f"exercises/{name}/{name}.ipynb", site_of_book)
     solve(notebook, root, name)
     (alone / "n.ipynb").write_text(authoring.text(notebook), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(site)}
