@@ -93,6 +93,15 @@ def write_xhtml(
     for element in soup.select("label, summary p"):
         element.name = "span"
         del element["for"]
+    for element in soup.select("p:has(p, ul, ol, dl)"):
+        element.name = "div"
+    # Here alone case counts, and a picture has to say what it is.
+    cases = {name.lower(): name for name in re.findall(r"[\s<]([a-z]+[A-Z]\w*)(?=[\s=>])", body)}
+    for element in soup.select("svg, svg *"):
+        element.name = cases.get(element.name, element.name)
+        element.attrs = {cases.get(name, name): value for name, value in element.attrs.items()}
+    for element in soup("svg"):
+        element["xmlns"] = "http://www.w3.org/2000/svg"
     context["body"] = soup.decode(formatter="minimal")
     # These two are written after the EPUB, and about cells that fold and exercises of the theme's.
     context["css_files"] = [
