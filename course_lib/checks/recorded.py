@@ -28,6 +28,8 @@ from course_lib.checks.compare import ROUNDING, TOLERANCES, is_half, name
 from course_lib.checks.protocol import pack, unpack
 
 SUFFIX = ".records"
+# What is recorded of an exercise's reference where no more than slices of it are asked for.
+SLICES = "slices"
 # As many as a student may meet the samples of; in grading every hand-in has its own.
 SEEDS = tuple(f"{n:032x}" for n in (1, 2, 3))
 # Weighted sums of a tensor: two wrong tensors agree in all of them by chance only.
@@ -65,6 +67,13 @@ class Sketch:
     def fits(self, other: Sketch, slack: float = 1) -> bool:
         """Whether the other is one of the same values, as far as rounding can tell."""
         return self.form == other.form and self.far(other) <= slack
+
+    def rounded(self) -> Sketch:
+        """The same with no more digits than a comparison can tell; what is left takes less room."""
+        step = (self.within.log2().floor() - 4).exp2()
+        return Sketch(
+            self.form, (self.sums / step).round() * step, (self.within / step).ceil() * step
+        )
 
     def data(self) -> dict[str, Any]:
         """The same as a message's entries."""
@@ -130,9 +139,10 @@ def _draw_tensor(value: Tensor, form: list[str], sums: list[tuple[float, float]]
         form.append(str(zlib.crc32(flat[odd].sign().nan_to_num(2).numpy().tobytes())))
         form.append(str(zlib.crc32(odd.numpy().tobytes())))
         flat = flat.masked_fill(odd, 0)
-    for weights in _weights(len(flat)) if len(flat) else ():
-        off = weights * (atol + rtol * flat.abs())
-        sums.append((float(weights @ flat), float(off.norm())))
+    if len(flat):
+        weights, off = _weights(len(flat)), atol + rtol * flat.abs()
+        within = (weights.square() @ off.square()).sqrt()
+        sums += zip((weights @ flat).tolist(), within.tolist(), strict=True)
 
 
 @lru_cache(maxsize=64)

@@ -44,6 +44,9 @@ class Asked(Protocol):
     def reference(self) -> Callable[..., Any]:
         """The full implementation."""
 
+    def slices(self, keep: Sequence[tuple[slice, ...]], *args: Any) -> list[Any]:
+        """Slices of what it returns."""
+
 
 class Trial(Samples):
     """One property being tried on one answer.
@@ -159,7 +162,7 @@ class Trial(Samples):
     def size_probe(
         self,
         *args: Any,
-        want: Sequence[Any],
+        want: Sequence[Any] | None = None,
         keep: Sequence[tuple[slice, ...]],
         memory: int,
         cpu: int,
@@ -168,6 +171,7 @@ class Trial(Samples):
     ) -> None:
         """Expect a call to stay within caps, and slices (``keep``) to be those that are wanted.
 
+        Unless ``want`` says which these are, they are those of what the reference returns.
         Choose the input so that the way that is asked not to be gone takes ten times the cap, and
         every good way a fifth of it. Memory (MiB) alone is judged, unless the text gives seconds,
         too (``timed``): of a call that is not finished in time nothing is known, and where caps
@@ -180,7 +184,7 @@ class Trial(Samples):
         self.affordable = False
         reply = self.proxy.probe(self.exercise.function, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
-        if not all(isinstance(part, Tensor) and part.numel() == 0 for part in want):
+        if want is None or not all(isinstance(p, Tensor) and p.numel() == 0 for p in want):
             self.measured = len(self.transcript)
         costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
         if reply.error is not None and reply.error.type in costly:
@@ -192,6 +196,7 @@ class Trial(Samples):
         *names, what = (part + name for name in (*self.exercise.returns, "the result"))
         slices = self.returned(reply)
         self.affordable = True
+        want = self.exercise.slices(keep, *args) if want is None else want
         for got, right in zip(slices, want, strict=True):
             self.close(self.returned(Reply(got)), right, what, names=tuple(names))
 
