@@ -27,6 +27,7 @@ from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.naming import AND
 from course_lib.checks.report import read_table
 from course_lib.errors import Refused
+from course_lib.experiments.verdict import wilson
 from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
@@ -218,7 +219,7 @@ def _requirements(name: str, class_: Class) -> list[dict[str, Any]]:
 def _share(part: int, of: int, name: str = "share") -> dict[str, float | None]:
     if not of:
         return {name: None, **_span(name, None)}
-    return {name: part / of, **_span(name, items.wilson(part, of))}
+    return {name: part / of, **_span(name, wilson(part, of))}
 
 
 def _span(name: str, span: items.Span | None) -> dict[str, float | None]:

@@ -18,13 +18,14 @@ from course_lib.checks.report import Report, Row, read_table
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.experiments import SHIPPED_RESULTS, get, load_records
+from course_lib.experiments.pooled import ClassExperiment
+from course_lib.experiments.verdict import wilson
 from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.review import analysis, items
-from course_lib.grading.review.class_experiment import ClassExperiment
 from course_tests.experiments import example_class
 
 NAME = "03_attention"
@@ -352,7 +353,7 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, kno
 
 
 def test_intervals_of_shares_are_those_that_were_published():
-    assert items.wilson(0, 10) == pytest.approx((0.0, 0.278), abs=5e-4)
+    assert wilson(0, 10) == pytest.approx((0.0, 0.278), abs=5e-4)
     assert items.newcombe((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 

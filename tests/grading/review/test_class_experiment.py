@@ -11,12 +11,12 @@ import torch
 from course_lib.book.results import cards, details
 from course_lib.cli import main
 from course_lib.errors import Refused
-from course_lib.experiments import get, load_records, one_seed, run
+from course_lib.experiments import get, load_records, one_seed, pooled, run
+from course_lib.experiments.pooled import ClassExperiment
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
 from course_lib.grading.review import class_experiment
-from course_lib.grading.review.class_experiment import ClassExperiment
 from course_tests.experiments import example_class
 
 NAME = "line/steeper"
@@ -242,7 +242,7 @@ def test_a_broken_file_is_told_and_stops_nobody(case, known, class_, eve):
 
 def test_the_first_prediction_counts(known, class_):
     first = {student: made.prediction for student, made in class_.items()} | {"s-02": "0" * 64}
-    first["s-03"] += class_experiment.RAN
+    first["s-03"] += pooled.RAN
     found = look(known, class_, first)
     assert why(found) == {"s-02": "has another prediction than was collected first"}
     # Who hands in both at once may have tried several, with the word as without.
