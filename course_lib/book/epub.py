@@ -67,6 +67,8 @@ def complete(epub: Path) -> int:
                         content = content.replace(link[0], b"")
                 content = _HTML.sub(tongue, content, 1)
                 content = _TOC.sub(rb'\g<0> role="doc-toc"', content)
+                # A box that is too wide has to scroll by keys, too.
+                content = content.replace(b"<pre>", b'<pre tabindex="0">')
             book.writestr(entry, listed.encode() if entry.filename == _LIST else content)
     write_whole(epub, whole.getvalue())
     return with_more

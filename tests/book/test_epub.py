@@ -56,13 +56,14 @@ def test_whom_it_is_for_is_said_once_however_often_it_is_completed(tmp_path: Pat
     path = tmp_path / "a.epub"
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("content.opf", "<metadata><dc:language>en</dc:language></metadata>")
-        book.writestr("nav.xhtml", '<html xmlns=""><nav epub:type="toc"/></html>')
+        book.writestr("nav.xhtml", '<html xmlns=""><nav epub:type="toc"/><pre>x</pre></html>')
     complete(path)
     complete(path)
     with zipfile.ZipFile(path) as book:
         listed, nav = book.read("content.opf").decode(), book.read("nav.xhtml").decode()
     assert listed.count("accessibilitySummary") == 1
     assert nav.count("doc-toc") == nav.count(' lang="en"') == 1
+    assert nav.count('<pre tabindex="0">') == nav.count("<pre") == 1
 
 
 PAGE = """# Hello
