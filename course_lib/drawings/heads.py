@@ -90,10 +90,10 @@ PLACED = EVEN @ CARDS.diag()
 
 
 @drawing(
-    f"""Four neighbours hold the numbers 3, 1, 2 and 6, and one person asks. One head with weights
-    of 0.25: the result is their mean, {EVEN @ CARDS:g}. Four heads: each fetches one number, and
-    the result is 3, 1, 2, 6. One head whose values have a channel for each place: the result is
-    {said(PLACED)}, so that each number can still be read.""",
+    f"""Four neighbours hold the numbers {said(CARDS, 0)}, and one person asks. One head with
+    weights of {EVEN[0]:g}: the result is their mean, {EVEN @ CARDS:g}. Four heads: each fetches one
+    number, and the result is {said(CARDS, 0)}. One head whose values have a channel for each place:
+    the result is {said(PLACED)}, so that each number can still be read.""",
     numbers=lambda: [CARDS, EVEN @ CARDS, PLACED],
 )
 def four_neighbours(s: Sketch) -> None:
@@ -101,9 +101,9 @@ def four_neighbours(s: Sketch) -> None:
     p = Page(s)
     grounds = []
     for name, weights, values, result in (
-        ("one head", "0.25 each", CARDS[:, None], (EVEN @ CARDS)[None]),
+        ("one head", f"{EVEN[0]:g} each", CARDS[:, None], (EVEN @ CARDS)[None]),
         ("four heads", "one per head", CARDS[:, None], CARDS),
-        ("one head, with places", "0.25 each", CARDS.diag(), PLACED),
+        ("one head, with places", f"{EVEN[0]:g} each", CARDS.diag(), PLACED),
     ):
         given = p.cells(values, "value", words=SEATS, h=20)
         got = p.cells(result[None], "value", h=22, thick=True)
