@@ -3,9 +3,10 @@
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import mean
+from typing import Any
 
 from course_lib.book.document_rows import DocumentRow
 from course_lib.claims.ledger import DOCUMENTS
@@ -32,6 +33,7 @@ class Card:
     settled: Settled  # what all sizes say
     rows: tuple[DocumentRow, ...] = ()  # what a document prints of it, at each size
     also: tuple[Settled, ...] = ()  # the same claim by another measure
+    ran: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by class, see published
 
     @property
     def document(self) -> str:
@@ -64,6 +66,7 @@ def cards(
 ) -> dict[str, list[Card]]:
     """Every claim that has records, on the page of its document, best evidence first."""
     by_document: dict[str, list[Card]] = {}
+    ran = published()
     for experiment in experiments:
         settled = {s.question.key: s for s in settle(experiment, records)}
         printed: dict[str, list[DocumentRow]] = {}
@@ -76,7 +79,8 @@ def cards(
                 continue
             also = [settled[k] for k in (f"{key}, mae",) if k in settled]
             its = (row for k in (key, f"{key}, mae") for row in printed.get(k, ()))
-            card = Card(experiment.name, one, tuple(its), tuple(also))
+            by = ran.get(f"{experiment.name}/{key}", {})
+            card = Card(experiment.name, one, tuple(its), tuple(also), by)
             by_document.setdefault(card.document, []).append(card)
     for members in by_document.values():
         members.sort(key=_rank)
@@ -142,7 +146,7 @@ def details(card: Card) -> Iterator[tuple[str, str]]:
         yield "Margin", f"{question.margin:g}"
     if differs := settled.conclusion.differs:
         yield "The arms differ in", ", ".join(name.replace("_", " ") for name in differs)
-    for who, run in published().get(f"{card.experiment}/{question.key}", {}).items():
+    for who, run in card.ran.items():
         yield f"Run by {who}", ", ".join([run["verdict"], *run["named"]])
     for other in card.also:
         yield "By absolute error", f"{outcome_of(other)}: {interval(other.conclusion)}"

@@ -1,8 +1,7 @@
 """One experiment for a whole class: each student predicts, then runs one seed of their own.
 
-The seed comes out of the student's name and the prediction, and of a word that the class may get
-after all have predicted. So nobody chooses a seed, a run belongs to one student alone, and who
-changes a prediction has another run to do. A hand-in is one small file beside the notebook.
+The seed comes from the student's name, the prediction, and a word that the class may get after all
+have predicted. So nobody chooses a seed, and whoever changes a prediction needs another run.
 """
 
 import hashlib
@@ -13,7 +12,6 @@ from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-import torch
 import yaml
 from pydantic import Field
 
@@ -23,6 +21,7 @@ from course_lib.experiments.questions import ALL, Question, answers
 from course_lib.experiments.record import Record, load_record, validate
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import run_one
+from course_lib.experiments.verify import by_threads
 from course_lib.files import write_whole
 from course_lib.strict import Number, strict
 
@@ -152,16 +151,10 @@ def run(
 
 
 def train(experiment: Experiment, arm: str, seed: int, runs_dir: Path, progress: bool) -> Record:
-    """One arm of a run, by one thread: another number of them adds up in another order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with tempfile.TemporaryDirectory(prefix="course-experiment-") as folder:
-            into = Path(folder)
-            path, _ = run_one(experiment, arm, seed, SIZE, into, runs_dir, progress=progress)
-            return load_record(path)
-    finally:
-        torch.set_num_threads(before)
+    """One arm of a run, by one thread."""
+    with tempfile.TemporaryDirectory(prefix="course-experiment-") as folder, by_threads(1):
+        path, _ = run_one(experiment, arm, seed, SIZE, Path(folder), runs_dir, progress=progress)
+        return load_record(path)
 
 
 def difference(question: Question, records: list[Record]) -> float:

@@ -179,7 +179,7 @@ class ClassExperiment:
         return ""
 
     def _spread(self, arm: str, name: str) -> float:
-        """Standard deviation of a number over the ledger's seeds; 0 where it has too few."""
+        """Standard deviation of a number over the ledger's seeds."""
         same = [_numbers(r) for r in self.known if (r.arm, r.size) == (arm, one_seed.SIZE)]
         values = [found[name] for found in same if name in found]
         return statistics.stdev(values) if len(values) > 1 else 0.0
@@ -222,7 +222,7 @@ class ClassExperiment:
             "outcome": judged.outcome if judged else "undecided",
             "interval": [judged.low, judged.mean, judged.high] if judged else None,
             "verdict": str(judged or "fewer than two runs count"),
-            "row": f"{settled.word}, {settled.where}" if settled else "",
+            "row": settled.told if settled else "",
             "known": next((str(s) for s in known if s.question.key == self.question.key), ""),
             "calibration": self.calibration(),
             "right": sum(run.right for run in runs),
