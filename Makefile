@@ -51,10 +51,12 @@ pdf: book ## the book as one PDF, in _build
 epub: book ## the book as an EPUB, in _build/epub
 	@$(BIN)/course book --epub
 
-notebooks: $(STAMP) ## the pages as notebooks for Colab, in _build/notebooks
+notebooks: wheel ## pages and assignments as notebooks for Colab, with their wheel, in _build/notebooks
 	@$(BIN)/course book --notebooks
+	@cp _build/wheel/*.whl _build/notebooks
 
 wheel: $(STAMP) ## what students get as one file to install, in _build/wheel
+	@rm -rf _build/wheel
 	@$(BIN)/course handout _build/handout
 	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/wheel _build/handout
 	@ls -l _build/wheel/*.whl

@@ -1,28 +1,55 @@
 """Files and folders that are there whole or not at all, and whether they have changed."""
 
 import contextlib
+import glob
 import hashlib
 import os
+import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+
+# Seconds: nothing takes so long to write, so what is older was broken off.
+_STALE = 86400
 
 
 def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> None:
     """Write a file whole or not at all; a private one is its owner's alone from the start.
 
-    Folders that are missing are made; half a pair of surrogates becomes a question mark.
+    Folders that are missing are made; half a pair of surrogates becomes a question mark. Of several
+    writers at once the last one stays.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+    with part_of(path) as part:
+        flags, mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666
+        with os.fdopen(os.open(part, flags, mode), "wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode(errors="replace"))
         os.replace(part, path)
+
+
+@contextlib.contextmanager
+def part_of(path: Path) -> Iterator[Path]:
+    """A place beside a file or folder that no other writer has, to fill and move there.
+
+    What is left of it at the end is removed, and so is what broken runs have left.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for part in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.part"):
+        with contextlib.suppress(OSError):
+            if part.stat().st_mtime < time.time() - _STALE:
+                _remove(part)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
     finally:
-        part.unlink(missing_ok=True)
+        _remove(part)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -32,27 +59,27 @@ def replaced(folder: Path) -> Iterator[Path]:
     A run that ends between the last two steps leaves no folder: :func:`recover` puts the old one
     back.
     """
-    part, old = _beside(folder)
     recover(folder)
-    yield part
-    if folder.exists():
-        folder.rename(old)
-    part.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    with part_of(folder) as part:
+        yield part
+        old = _aside(folder)
+        if folder.exists():
+            folder.rename(old)
+        part.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def recover(folder: Path) -> None:
-    """Put back what a run that was broken off had moved aside, and take away what it had begun."""
-    part, old = _beside(folder)
-    shutil.rmtree(part, ignore_errors=True)
+    """Put back what a run that was broken off had moved aside."""
+    old = _aside(folder)
     if old.exists() and not folder.exists():
         old.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _beside(folder: Path) -> tuple[Path, Path]:
-    """Where the new folder grows, and where the old one goes for a moment."""
-    return folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
+def _aside(folder: Path) -> Path:
+    """Where the old folder goes for a moment."""
+    return folder.with_name(f".{folder.name}.old")
 
 
 def placed(paths: Iterable[Path], base: Path) -> dict[str, Path]:

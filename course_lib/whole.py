@@ -86,7 +86,8 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """Predict each next token from those before it.
 
-    Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), section 2.3.
+    Source: Liu et al., Generating Wikipedia by Summarizing Long Sequences (2018), section 4.2. The
+    norms are where Radford et al. (2019), section 2.3, put them.
 
     Example:
         >>> model = GPT(n_words=20, max_len=16, d_model=8, n_heads=2, d_ff=32, n_layers=2)

@@ -75,9 +75,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def changes(since: str) -> set[Path]:
     """The files that differ from a revision, or are new."""
-    told = ["git diff --name-only --relative " + since, "git ls-files --others --exclude-standard"]
-    said = [subprocess.check_output(ask.split(), cwd=ROOT, text=True) for ask in told]
-    return {ROOT / name for name in "".join(said).split("\n") if name}
+    commands = [
+        "git diff --name-only --relative " + since,
+        "git ls-files --others --exclude-standard",
+    ]
+    outputs = [subprocess.check_output(ask.split(), cwd=ROOT, text=True) for ask in commands]
+    return {ROOT / name for name in "".join(outputs).split("\n") if name}
 
 
 def sampled(cases: Sequence[str], named: Sequence[str] = ()) -> set[str]:

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from course_lib import experiments
-from course_lib.cli import main, parser
+from course_lib.cli import common, main, parser
 from course_lib.cli.common import checkout, jobs
 from course_lib.cli.interrupt import SAYS, Interrupt
 from course_lib.errors import Refused
@@ -29,7 +29,7 @@ COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
             "analyse", "defend", "rubric", "handout", "release-solutions", "reset",
-            "judge-tests")  # fmt: skip
+            "judge-tests", "experiment")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +104,19 @@ def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch, error):
 def test_what_is_no_fault_of_the_program_is_a_line(capsys, monkeypatch, error):
     ends_with(monkeypatch, error)
     assert refused(capsys, "data") == f"course: {error}\n"
+
+
+def test_nobodys_name_moves_the_cursor_or_turns_a_line_round(capsys, monkeypatch):
+    name = "ada\u202e\x1b[2J\x9b1m\udcff\u2066\r"
+    ends_with(monkeypatch, Refused(f"{name} is not there"))
+    said = [refused(capsys, "data")]
+    common.emit(SimpleNamespace(json=False), {}, name)
+    common.say(name)
+    said += capsys.readouterr()
+    common.emit(SimpleNamespace(json=True), {"name": name})
+    said.append(capsys.readouterr().out)
+    assert all("ada" in text and text.replace("\n", "").isprintable() for text in said)
+    assert json.loads(said[-1]) == {"name": name}
 
 
 def test_a_refusal_tells_where_it_came_from_when_asked(capsys, monkeypatch):

@@ -1,9 +1,28 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from course_lib.files import digest, placed, recover, replaced, write_whole
+from course_lib.files import digest, part_of, placed, recover, replaced, write_whole
+
+# Writes one file, or one sandbox package, again and again, from when the other process does so too.
+WRITER = """
+import sys
+from pathlib import Path
+from course_lib.files import write_whole
+from course_lib.grading.judging.sandbox_package import build
+
+own, folder = sys.argv[1], Path(sys.argv[2])
+(folder / own).touch()
+while len(list(folder.iterdir())) < 2:
+    pass
+for _ in range(400):
+    write_whole(folder / "target" / "file", own * 300_000)
+for number in range(40):
+    assert (build(folder / "kits" / str(number)) / "course_lib" / "__init__.py").is_file()
+"""
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -18,6 +37,35 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_bytes() == b"\xff"
     write_whole(path, "half a pair \ud800")
     assert path.read_text() == "half a pair ?"
+
+
+def test_two_processes_write_the_same_at_once(tmp_path):
+    command = [sys.executable, "-c", WRITER]
+    both = [
+        subprocess.Popen([*command, own, str(tmp_path)], stderr=subprocess.PIPE, text=True)
+        for own in "ab"
+    ]
+    for writer in both:
+        said = writer.communicate()[1]
+        assert writer.returncode == 0, said
+    assert set((tmp_path / "target/file").read_text()) in ({"a"}, {"b"})
+    assert [path.name for path in (tmp_path / "target").iterdir()] == ["file"]
+    assert not list((tmp_path / "kits").rglob("*.part"))
+
+
+def test_what_a_broken_run_has_left_is_removed_a_day_later(tmp_path):
+    path = tmp_path / "a[1]"
+    with part_of(path) as young, part_of(path) as old:
+        pass
+    young.touch()
+    old.mkdir()
+    (old / "in").touch()
+    own = tmp_path / ".a[1].part"
+    own.touch()
+    for left in (old, own):
+        os.utime(left, (0, 0))
+    write_whole(path, "")
+    assert sorted(tmp_path.iterdir()) == sorted([own, young, path])
 
 
 def test_a_private_file_is_nobody_elses_at_any_moment(tmp_path, monkeypatch):
@@ -41,12 +89,19 @@ def test_a_folder_is_replaced_at_the_end(tmp_path):
     with pytest.raises(FileExistsError), replaced(folder):
         folder.mkdir()
     assert [p.name for p in folder.iterdir()] == ["2"]
+    # Of two writers at once the last one stays.
+    with replaced(folder) as first:
+        with replaced(folder) as second:
+            second.mkdir()
+        first.mkdir()
+        (first / "3").touch()
+    assert [p.name for p in folder.iterdir()] == ["3"]
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_what_was_broken_off_is_put_back(tmp_path):
-    old, begun = tmp_path / ".folder.old", tmp_path / ".folder.part"
+    old = tmp_path / ".folder.old"
     old.mkdir()
-    begun.mkdir()
     (old / "a").touch()
     recover(tmp_path / "folder")
     assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")] == [

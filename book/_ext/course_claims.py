@@ -26,12 +26,12 @@ class ClaimsTable(SphinxDirective):
         path = Path(self.env.srcdir) / "book" / "claims.yml"
         self.env.note_dependency(str(path))
         claims = load_claims(path)
-        found = {claim.id: shown(claim) for claim in claims}
-        out = [self.counts(claims), small(found.values()), self.choice(claims)]
+        findings = {claim.id: shown(claim) for claim in claims}
+        out = [self.counts(claims), small(findings.values()), self.choice(claims)]
         for chapter in sorted({claim.chapter for claim in claims}):
             section = nodes.section(ids=[f"claims-of-chapter-{chapter}"])
             section += nodes.title("", "", *self.chapter_title(chapter))
-            rows = [self.row(c, found[c.id]) for c in claims if c.chapter == chapter]
+            rows = [self.row(c, findings[c.id]) for c in claims if c.chapter == chapter]
             section += table(HEADINGS, rows, (45, 55), "claims")
             out.append(section)
         return out
@@ -107,13 +107,13 @@ class ClaimsTable(SphinxDirective):
         return row([[stated], shows], classes)
 
 
-def small(found: Iterable[Finding | None]) -> nodes.paragraph:
+def small(findings: Iterable[Finding | None]) -> nodes.paragraph:
     """How many claims are measured, and how many of them by a small run alone."""
-    told = [finding.told for finding in found if finding is not None and finding.told]
-    alone = sum(not said.endswith(("setting", "agree")) for said in told)
+    sizes = [finding.told for finding in findings if finding is not None and finding.told]
+    alone = sum(not size.endswith(("setting", "agree")) for size in sizes)
     return nodes.paragraph(
         "",
-        f"{len(told)} statements are measured by trained models: {alone} of them at a small size "
+        f"{len(sizes)} statements are measured by trained models: {alone} of them at a small size "
         "alone, which neither confirms nor corrects a document. They are marked so.",
     )
 

@@ -20,7 +20,7 @@ PARTS = {
     "attention": (132, 50, 78, 22),
     "norm, residual": (184, 114, 112, 20),
     "feed-forward": (228, 50, 88, 22),
-    "head": (312, 82, 62, 24),
+    "output": (312, 82, 62, 24),
 }
 PLACES = yaml.safe_load(Path(__file__).parents[1].joinpath("map.yml").read_text("utf-8"))
 
@@ -52,8 +52,8 @@ def picture(page: str) -> str:
     for part, place in PARTS.items():
         s.layer(*place, named.get(part, part), role="here" if part in named else "state")
     where = [part if part == name else f"{part} (here: {name})" for part, name in named.items()]
-    said = "all parts" if len(where) == len(PARTS) else "; ".join(where)
-    alt = html.escape(f"Map of a Transformer. You are here: {said}.")
+    words = "all parts" if len(where) == len(PARTS) else "; ".join(where)
+    alt = html.escape(f"Map of a Transformer. You are here: {words}.")
     return f'<div class="drawing you-are-here" role="img" aria-label="{alt}">{s.svg()}</div>'
 
 

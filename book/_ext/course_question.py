@@ -1,4 +1,4 @@
-"""Predict, then reveal: a question whose every wrong option explains a misconception."""
+"""Choose, then look: a question whose every wrong option explains a misconception."""
 
 from collections import Counter
 from typing import Any
@@ -91,7 +91,7 @@ def depart_question(self: HTML5Translator, node: question) -> None:
 
 def visit_stem(self: HTML5Translator, node: question_stem) -> None:
     """Name the group of options by the question itself."""
-    self.body.append('<legend><span class="question-kicker">Predict first</span>')
+    self.body.append('<legend><span class="question-kicker">Choose, then look</span>')
 
 
 def depart_stem(self: HTML5Translator, node: question_stem) -> None:

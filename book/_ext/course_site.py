@@ -93,6 +93,15 @@ def write_xhtml(
     for element in soup.select("label, summary p"):
         element.name = "span"
         del element["for"]
+    for element in soup.select("p:has(p, ul, ol, dl)"):
+        element.name = "div"
+    # Here alone case counts, and a picture has to say what it is.
+    cases = {name.lower(): name for name in re.findall(r"[\s<]([a-z]+[A-Z]\w*)(?=[\s=>])", body)}
+    for element in soup.select("svg, svg *"):
+        element.name = cases.get(element.name, element.name)
+        element.attrs = {cases.get(name, name): value for name, value in element.attrs.items()}
+    for element in soup("svg"):
+        element["xmlns"] = "http://www.w3.org/2000/svg"
     context["body"] = soup.decode(formatter="minimal")
     # These two are written after the EPUB, and about cells that fold and exercises of the theme's.
     context["css_files"] = [
@@ -231,7 +240,7 @@ def _kernel_seconds() -> float:
 
 
 class Assignment(SphinxDirective):
-    """Ways to work on an assignment: download it, or open it on the hub or on Binder."""
+    """Ways to work on an assignment: download it, or open it on the hub, on Binder or on Colab."""
 
     required_arguments = 1
     has_content = True
@@ -260,9 +269,11 @@ class Assignment(SphinxDirective):
         hub = f"{launch['jupyterhub_url']}/hub/user-redirect/git-pull?{urlencode(pull)}"
         github = repository.partition("github.com/")[2]
         binder = f"{launch['binderhub_url']}/v2/gh/{github}/{branch}?urlpath=lab/tree/"
+        colab = f"{launch['colab_url']}/github/{github}/blob/{BRANCH}/{notebook}"
         for text, url in (
             ("open it on the hub", hub),
             ("open it on Binder", binder + quote(notebook)),
+            ("open it on Colab", colab),
         ):
             line += nodes.Text(" · ")
             line += nodes.reference("", text, refuri=url)

@@ -1,4 +1,4 @@
-// Predict, then reveal: shows the reason for the chosen option, and the right one with it.
+// Choose, then look: shows the reason for the chosen option, and the right one with it.
 (() => {
   const reason = (option) => option.querySelector(".question-why");
 

@@ -44,10 +44,10 @@ def driver() -> Iterator[Any]:
 def launched(playwright: Any, name: str) -> Iterator[Any]:
     """A headless browser of the system. ``playwright``: of :func:`driver`."""
     programs, options = _BROWSERS[name]
-    found = next(filter(None, map(shutil.which, programs)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, programs)), None)
+    if program is None:
         raise NoBrowser(f"there is no {name} on the path: install the system's package")
-    browser = getattr(playwright, name).launch(executable_path=found, **options)
+    browser = getattr(playwright, name).launch(executable_path=program, **options)
     try:
         yield browser
     finally:

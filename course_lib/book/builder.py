@@ -30,18 +30,7 @@ _FRAME = ".book-frame"
 _LOG = "book.log"
 _TRACEBACKS = "reports"  # where MyST-NB puts what a failing cell said
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-# Several pages are executed at a time; jupyter-book knows how and has no option for it. The cache
-# has to be there before two of them make it at once.
-_JOBS = min(os.cpu_count() or 1, 4)
-_START = """
-import functools, sys
-import jupyter_book.sphinx as book
-from jupyter_book.cli.main import main
-from jupyter_cache import get_cache
-get_cache(sys.argv.pop(1)).db
-book.build_sphinx = functools.partial(book.build_sphinx, jobs=int(sys.argv.pop(1)))
-main()
-"""
+_JOBS = min(os.cpu_count() or 1, 4)  # pages that are executed at a time
 _FAULT = re.compile(r"WARNING: |ERROR: |CRITICAL: |^(\w+\.)*\w*Error: \S")
 _PROGRESS = re.compile(
     r"reading sources\.\.\. (\[ *\d+%\]) (\S+)"
@@ -55,15 +44,13 @@ class BuildError(Refused, RuntimeError):
     """The book could not be built; the message holds what Sphinx complained about."""
 
 
-def build(
-    root: Path, out: Path | None = None, *, force: bool = False, echo: Callable[[str], None] = print
-) -> Path:
+def build(root: Path, *, force: bool = False, echo: Callable[[str], None] = print) -> Path:
     """Build the book, with every warning an error and every cell executed; its first page.
 
     An interrupted or failed build leaves no stamp, so that the next one starts again with the pages
-    that are missing. ``out``: where ``_build/`` goes; the checkout if not given.
+    that are missing.
     """
-    folder = (out or root) / "_build"
+    folder = root / "_build"
     index, stamp = folder / "html" / "index.html", folder / _STAMP
     sources = source_key(root)
     if not force and index.exists() and _holds(stamp, sources):
@@ -103,16 +90,16 @@ def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, 
     ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
     """
     folder = root / "_build"
-    found = folder / "linkcheck" / "output.json"
-    found.unlink(missing_ok=True)
+    output = folder / "linkcheck" / "output.json"
+    output.unlink(missing_ok=True)
     _drop_stale(root, folder, force=False)
     try:
-        _run(root, folder, echo, "linkcheck", found.name)
+        _run(root, folder, echo, "linkcheck", output.name)
     except BuildError:
         # A broken link ends the build, too; then there is a list of all of them.
-        if not found.exists():
+        if not output.exists():
             raise
-    return [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 
 def source_key(root: Path) -> str:
@@ -184,7 +171,7 @@ def _note_time(path: Path, seconds: float, cold: bool) -> None:
 
 
 def _open_front_door(index: Path) -> None:
-    """Give the bare redirect that jupyter-book writes a title, an icon and a link."""
+    """Give the bare redirect that stands before the first page a title, an icon and a link."""
     target = re.search(r"url=([^\"]+)", index.read_text(encoding="utf-8"))
     if target is None:
         return
@@ -203,24 +190,26 @@ def _run(
     builder: str = "html",
     made: str = "index.html",
 ) -> None:
-    """Run jupyter-book in a process of its own and pass on what a reader wants to see."""
-    cache = folder / ".jupyter_cache"
-    # An error while several processes write an EPUB is lost, and so are their pages.
-    jobs = _JOBS if builder == "html" else 1
-    command = [sys.executable, "-c", _START, str(cache), str(jobs), "build", str(root)]
-    command += ["--path-output", str(folder.parent), "-W", "-n", "--keep-going"]
-    if builder != "html":
-        command += ["--builder", "custom", "--custom-builder", builder]
-    folder.mkdir(parents=True, exist_ok=True)
+    """Run Sphinx in a process of its own and pass on what a reader wants to see."""
+    from jupyter_cache import get_cache
+
+    _ = get_cache(str(folder / ".jupyter_cache")).db  # before two pages make it at once
     # Claims run in the same process: one thread, as more of them only wait for the pages' kernels.
     env = os.environ | {"COURSE_BOOK": "1", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
+    paths = [str(root / "book" / "_ext"), os.environ.get("PYTHONPATH")]
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     log = folder / _LOG
+    log.write_text(_configure(root), encoding="utf-8")
+    # An error while several processes write an EPUB is lost, and so are their pages.
+    jobs = str(_JOBS if builder == "html" else 1)
+    command = [sys.executable, "-m", "sphinx", "-b", builder, "-j", jobs, "-W", "-n"]
+    command += ["--keep-going", "-d", str(folder / ".doctrees"), str(root), str(folder / builder)]
     if builder == "html":
         (folder / EXECUTION_FILE).unlink(missing_ok=True)
     shutil.rmtree(folder / builder / _TRACEBACKS, ignore_errors=True)
     warnings: list[str] = []
     with (
-        log.open("w", encoding="utf-8") as lines,
+        log.open("a", encoding="utf-8") as lines,
         subprocess.Popen(
             command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process,
@@ -242,3 +231,15 @@ def _run(
         for path in sorted((folder / builder / _TRACEBACKS).rglob("*.err.log")):
             warnings.append(_COLOUR.sub("", path.read_text(encoding="utf-8")).strip())
         raise BuildError("the book did not build:\n" + "\n".join(warnings or last) + f"\n({log})")
+
+
+def _configure(root: Path) -> str:
+    """Write ``conf.py`` for Sphinx; what Jupyter Book has to say to ``_config.yml``."""
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [str(program), "config", "sphinx", str(root)]
+    written = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if written.returncode:
+        raise BuildError(f"_config.yml cannot be read:\n{written.stdout.strip()}")
+    return written.stdout

@@ -42,8 +42,8 @@ def scale() -> str:
 
 def strip(card: Card) -> str:
     """The best size's interval and that of one more pair, the other sizes, the document's mark."""
-    found, best = card.settled, card.settled.conclusion
-    unit = found.question.sign * _unit(best)
+    settled, best = card.settled, card.settled.conclusion
+    unit = settled.question.sign * _unit(best)
     low, high = (place(m) for m in (-1.0, 1.0))
     parts = [f'<path class="margin" d="M{low:.1f} 2H{high:.1f}V24H{low:.1f}z"/>']
     ticks = "".join(f"M{place(s * tick):.1f} 20v4" for tick in TICKS for s in (-1, 1))
@@ -56,23 +56,23 @@ def strip(card: Card) -> str:
         if judged.n > 1:
             ends = sorted(place(end / unit) for end in (left, right))
             parts.append(f'<path class="{name}" d="M{ends[0]:.1f} 13H{ends[1]:.1f}"/>')
-    for size, other in found.found.items():
-        if size != found.best:
+    for size, other in settled.found.items():
+        if size != settled.best:
             x = place(other.verdict.mean / unit)
             parts.append(f'<circle class="other" cx="{x:.1f}" cy="13" r="2"/>')
-    parts.append(_MARK[found.outcome].format(x=place(judged.mean / unit)))
+    parts.append(_MARK[settled.outcome].format(x=place(judged.mean / unit)))
     if card.difference is not None:
         parts.append(f'<path class="document" d="M{place(card.difference / unit):.1f} 3v20"/>')
-    said = f"{interval(best)}. {theirs(card)}"
+    label = f"{interval(best)}. {theirs(card)}"
     # What a small size says alone is drawn open, and without the colours of an answer.
-    kind = "small" if found.reach == "small" else found.outcome.replace(" ", "-")
-    return _svg(f"strip strip-{kind}", said, "".join(parts))
+    kind = "small" if settled.reach == "small" else settled.outcome.replace(" ", "-")
+    return _svg(f"strip strip-{kind}", label, "".join(parts))
 
 
-def _svg(classes: str, said: str, parts: str) -> str:
+def _svg(classes: str, label: str, parts: str) -> str:
     return (
         f'<svg class="{classes}" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'aria-label="{_typed(said.strip())}">{parts}</svg>'
+        f'aria-label="{_typed(label.strip())}">{parts}</svg>'
     )
 
 
@@ -84,17 +84,19 @@ def _unit(conclusion: Conclusion) -> float:
 def claims(members: Sequence[Card]) -> Iterator[str]:
     """Each claim as a part that unfolds."""
     for card in members:
-        found, best = card.settled, card.settled.conclusion
-        others = "".join(f"<li>{_typed(said)}</li>" for said in aside(found))
+        settled, best = card.settled, card.settled.conclusion
+        others = "".join(f"<li>{_typed(line)}</li>" for line in aside(settled))
         facts = "".join(f"<dt>{_typed(a)}</dt><dd>{_typed(b)}</dd>" for a, b in details(card))
-        notes = [found.remark, *best.verdict.remarks]
-        said = " ".join(f"{note[0].upper()}{note[1:]}." for note in [*notes, theirs(card)] if note)
+        notes = [settled.remark, *best.verdict.remarks]
+        remarks = " ".join(
+            f"{note[0].upper()}{note[1:]}." for note in [*notes, theirs(card)] if note
+        )
         yield (
-            f'<details class="result reach-{found.reach.replace(" ", "-")}" '
-            f'id="{card.experiment}-{re.sub("[^a-z0-9]", "-", found.question.key)}"><summary>'
-            f'<span class="result-claim">{_typed(found.question.claim)}</span>{strip(card)}'
-            f'<span class="result-said"><b>{_typed(found.word)}</b>, {_typed(found.where)}: '
-            f"{_typed(interval(best))}. {_typed(said)}</span></summary>"
+            f'<details class="result reach-{settled.reach.replace(" ", "-")}" '
+            f'id="{card.experiment}-{re.sub("[^a-z0-9]", "-", settled.question.key)}"><summary>'
+            f'<span class="result-claim">{_typed(settled.question.claim)}</span>{strip(card)}'
+            f'<span class="result-said"><b>{_typed(settled.word)}</b>, {_typed(settled.where)}: '
+            f"{_typed(interval(best))}. {_typed(remarks)}</span></summary>"
             f"{others and f'<ul>{others}</ul>'}<dl>{facts}</dl></details>"
         )
 

@@ -124,13 +124,15 @@ class DocumentRow:
         """What the row is compared with, and our number of it."""
         if self.conclusion is None:
             return "", None
-        found, sides = self.conclusion, self.conclusion.sides
-        if (self.printed.arm, self.printed.metric) == found.question.sides[1]:
-            return sides[0], mean(found.ours)
-        if self.mean is not None and not isclose(self.mean, mean(found.ours)):
+        conclusion, sides = self.conclusion, self.conclusion.sides
+        if (self.printed.arm, self.printed.metric) == conclusion.question.sides[1]:
+            return sides[0], mean(conclusion.ours)
+        if self.mean is not None and not isclose(self.mean, mean(conclusion.ours)):
             # The row's number is only a part of what is compared.
-            return f"{sides[0]} {mean(found.ours):.4g} less {sides[1]}", mean(found.theirs)
-        return sides[1], mean(found.theirs)
+            return f"{sides[0]} {mean(conclusion.ours):.4g} less {sides[1]}", mean(
+                conclusion.theirs
+            )
+        return sides[1], mean(conclusion.theirs)
 
     def data(self) -> dict[str, Any]:
         """The row as JSON knows it."""
@@ -160,8 +162,8 @@ class DocumentRow:
 
     def _decided(self) -> dict[str, Any]:
         """What stands beside a verdict; keys with None where there is none."""
-        found, other = self.conclusion, self.compared_with
-        judged = found.verdict if found else None
+        conclusion, other = self.conclusion, self.compared_with
+        judged = conclusion.verdict if conclusion else None
         # A single pair has no interval.
         several = judged is not None and judged.n > 1
         ends = (judged.low, judged.high) if judged and several else (None, None)
@@ -172,19 +174,19 @@ class DocumentRow:
             "low": ends[0],
             "high": ends[1],
             "prediction_interval": judged.prediction_interval if judged and several else None,
-            "claim": found.claim if found else "",
-            "settled": f"{self.settled.word} {self.settled.where}" if self.settled else "",
-            "differs": list(found.differs) if found else [],
-            "converged": found.converged if found else None,
+            "claim": conclusion.claim if conclusion else "",
+            "settled": self.settled.told if self.settled else "",
+            "differs": list(conclusion.differs) if conclusion else [],
+            "converged": conclusion.converged if conclusion else None,
             "margin": judged.margin if judged else None,
             "remarks": list(judged.remarks) if judged else [],
             "document_difference": self.difference,
             "document_inside": self.inside,
-            "family": found.question.family if found else "",
+            "family": conclusion.question.family if conclusion else "",
             "p": judged.p if judged else None,
-            "p_adjusted": found.p_adjusted if found else None,
-            "over_items": found.over_items if found else None,
-            "seeds": list(found.seeds) if found else [],
+            "p_adjusted": conclusion.p_adjusted if conclusion else None,
+            "over_items": conclusion.over_items if conclusion else None,
+            "seeds": list(conclusion.seeds) if conclusion else [],
         }
 
 
@@ -252,9 +254,9 @@ def rows(
         ]
         what = settled(entry.experiment).get(entry.conclusion) if entry.experiment else None
         for size in sorted({run.size for run in runs}):
-            found = what.found.get(size) if what else None
+            conclusion = what.found.get(size) if what else None
             of_size = [run for run in runs if run.size == size]
-            used = [run for run in of_size if found is None or run.seed in found.seeds]
+            used = [run for run in of_size if conclusion is None or run.seed in conclusion.seeds]
             values = [measured(run, entry.metric) for run in used]
             made.append(
                 DocumentRow(
@@ -265,7 +267,7 @@ def rows(
                     size,
                     what,
                     experiments[entry.experiment].sizes[size].own,
-                    _difference(entry, found, printed) if found else None,
+                    _difference(entry, conclusion, printed) if conclusion else None,
                     tuple(used),
                     _missing(entry, experiments, records, size),
                 )
@@ -302,9 +304,11 @@ def _missing(
     return tuple(arm for arms in asked for arm in arms if arm in what.arms and arm not in ran)
 
 
-def _difference(entry: Reported, found: Conclusion, printed: Sequence[Reported]) -> float | None:
+def _difference(
+    entry: Reported, conclusion: Conclusion, printed: Sequence[Reported]
+) -> float | None:
     """The document's difference as the question asks for it, if the document prints both sides."""
-    mine, sides = (entry.arm, entry.metric), found.question.sides
+    mine, sides = (entry.arm, entry.metric), conclusion.question.sides
     if mine not in sides or entry.value is None:
         return None
     second = mine == sides[1]

@@ -93,8 +93,8 @@ def _narrow_radicals(font: TTFont) -> None:
 
 def used(pages: Iterable[Path]) -> set[int]:
     """The code points that formulas on these pages are drawn with."""
-    found = {*_ALWAYS}
+    points = {*_ALWAYS}
     for page in pages:
         for formula in _FORMULA.findall(page.read_text(encoding="utf-8")):
-            found |= set(map(ord, unescape(_TAG.sub("", formula))))
-    return found
+            points |= set(map(ord, unescape(_TAG.sub("", formula))))
+    return points

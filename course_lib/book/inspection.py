@@ -62,8 +62,8 @@ def noted(path: Path) -> dict[str, float]:
 
     Returns seconds by name; nothing if there was no such build.
     """
-    found: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
-    return found
+    seconds: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
+    return seconds
 
 
 def _broken_links(html_dir: Path, pages: dict[Path, "_Page"]) -> Iterator[dict[str, str]]:
@@ -123,8 +123,8 @@ class _Page(HTMLParser):
         if name := values.get("data-figure"):
             self.figures.append(name)
         # An empty text is right for what only decorates; the course's own pictures are content.
-        told = values.get("alt", "") or values.get("aria-label", "")
-        if tag == "img" and not told.strip() and values.get("aria-hidden") != "true":
+        alternative = values.get("alt", "") or values.get("aria-label", "")
+        if tag == "img" and not alternative.strip() and values.get("aria-hidden") != "true":
             source = values.get("src", "")
             self.missing_alt.append({"file": self.path.name, "picture": source[:80]})
         if tag == "link" and not _LINKS & set(values.get("rel", "").lower().split()):

@@ -23,18 +23,18 @@ def read(path: Path, options: Mapping[str, str]) -> str:
 
 def lines_without_docstring(path: Path, name: str) -> str:
     """The lines of an object but those of its docstring, as ``:lines:`` of a listing wants them."""
-    found: ast.AST = ast.parse(path.read_text(encoding="utf-8"))
+    definition: ast.AST = ast.parse(path.read_text(encoding="utf-8"))
     for part in name.split("."):
-        inside = getattr(found, "body", [])
+        inside = getattr(definition, "body", [])
         # The last of a name, behind its overloads, is the one that Sphinx shows.
         named = [node for node in inside if getattr(node, "name", None) == part]
         if not named:
             raise Refused(f"{path.name} has no {name}: wanted a function, class or method")
-        found = named[-1]
-    assert isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    if ast.get_docstring(found) is None:
+        definition = named[-1]
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    if ast.get_docstring(definition) is None:
         return "1-"
-    first = min([found.lineno, *(d.lineno for d in found.decorator_list)])
-    said = found.body[0]
-    head, rest = said.lineno - first, (said.end_lineno or said.lineno) - first + 2
+    first = min([definition.lineno, *(d.lineno for d in definition.decorator_list)])
+    docstring = definition.body[0]
+    head, rest = docstring.lineno - first, (docstring.end_lineno or docstring.lineno) - first + 2
     return f"1-{head}, {rest}-" if head > 1 else f"1, {rest}-"

@@ -1,14 +1,15 @@
-"""The pages with code as notebooks that need no checkout, for Colab and for a laptop.
+"""The pages with code, and the assignments, as notebooks for Colab and for a laptop without git.
 
 A page is MyST Markdown: what only the book knows (questions, code shown from the library, claims,
 citations, labels) becomes plain Markdown here, or a link to the page. The first cell fetches the
-course where it isn't there.
+course where it isn't there. That of an assignment installs the wheel of what students get.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.metadata
 import posixpath
 import re
 import shutil
@@ -53,6 +54,12 @@ if not os.path.isdir("{up}/course_lib"):
         %pip install --quiet --editable {name}
     os.chdir("{name}/{folder}")
 sys.path.insert(0, os.path.abspath("{up}"))"""
+_INSTALL = """\
+# Where the course isn't installed, on Colab for instance, its exercises and checks are fetched.
+import importlib.util
+
+if importlib.util.find_spec("course_lib") is None:
+    %pip install --quiet {wheel}"""
 
 
 class NotebookError(Refused):
@@ -78,10 +85,10 @@ class Site:
         labels: dict[str, str] = {}
         for name in pages:
             text = (root / f"{name}.md").read_text(encoding="utf-8")
-            found = [*_LABEL.findall(text), *_NUMBERED.findall(text)]
-            found += re.findall(r"\bname: (fig-[\w-]+)", text)
-            found += [f"draw-{drawn}" for drawn in re.findall(r"^```\{drawing\} (\S+)", text, re.M)]
-            labels |= dict.fromkeys(found, name)
+            names = [*_LABEL.findall(text), *_NUMBERED.findall(text)]
+            names += re.findall(r"\bname: (fig-[\w-]+)", text)
+            names += [f"draw-{drawn}" for drawn in re.findall(r"^```\{drawing\} (\S+)", text, re.M)]
+            labels |= dict.fromkeys(names, name)
         return cls(
             root,
             config["html"]["baseurl"].rstrip("/"),
@@ -95,13 +102,20 @@ class Site:
         """The address of a page, or of a place on it."""
         return f"{self.address}/{self.pages[name]}" + (f"#{place}" if place else "")
 
+    @property
+    def wheel(self) -> str:
+        """The address of what students get, as one file: it is published beside the notebooks."""
+        version = importlib.metadata.version("attention-course")
+        name = f"attention_course-{version}-py3-none-any.whl"
+        return f"{self.repository}/raw/{BRANCH}/{name}"
+
     @functools.cached_property
     def papers(self) -> dict[str, tuple[str, str]]:
         """Who wrote a paper, and when, by its key."""
         from pybtex.database import parse_file
         from pybtex.richtext import Text
 
-        found = {}
+        papers = {}
         for key, entry in parse_file(str(self.root / "book" / "references.bib")).entries.items():
             names = [
                 " ".join([*person.prelast_names, *person.last_names])
@@ -109,12 +123,12 @@ class Site:
             ]
             names = [re.sub(r"[{}]", "", str(Text.from_latex(name))) for name in names]
             who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-            found[key] = (who, entry.fields["year"])
-        return found
+            papers[key] = (who, entry.fields["year"])
+        return papers
 
 
 def write_notebooks(root: Path, target: Path) -> list[Path]:
-    """Write a notebook for every page with code.
+    """Write a notebook for every page with code, and those of the assignments.
 
     Returns the notebooks, in the order of the book.
     """
@@ -125,11 +139,23 @@ def write_notebooks(root: Path, target: Path) -> list[Path]:
     for name in site.pages:
         if "```{code-cell}" in (root / f"{name}.md").read_text(encoding="utf-8"):
             made[target / f"{name}.ipynb"] = notebook(name, site)
+    for path in sorted(root.glob("exercises/*/*.ipynb")):
+        made[target / path.relative_to(root)] = assignment(path, site)
     shutil.rmtree(target, ignore_errors=True)
     for path, book in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(book, path)
     return list(made)
+
+
+def assignment(path: Path, site: Site) -> Any:
+    """Make the notebook of an assignment, as it is handed out but for its first cell."""
+    import nbformat
+
+    made = nbformat.read(path, as_version=4)
+    first = nbformat.v4.new_code_cell(_INSTALL.format(wheel=site.wheel), id="install")
+    made.cells.insert(0, first)
+    return made
 
 
 def notebook(name: str, site: Site) -> Any:
@@ -278,7 +304,7 @@ class _Page:
         )
         return (
             f"**{self.plain(asked['stem'])}**\n\n{options}\n\n"
-            f"<details><summary>Predict, then open.</summary>\n\n{answers}\n\n</details>"
+            f"<details><summary>Choose, then open.</summary>\n\n{answers}\n\n</details>"
         )
 
 

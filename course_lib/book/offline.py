@@ -20,9 +20,9 @@ def write_app(html: Path) -> None:
     Nothing is kept before a reader asks for it. The service worker's text changes with the files,
     which is how a browser notices a new edition.
     """
-    found = placed((path for path in sorted(html.rglob("*")) if path.is_file()), html)
+    paths = placed((path for path in sorted(html.rglob("*")) if path.is_file()), html)
     apart = ("_sources/", "_downloads/", "offline.json")
-    kept = {name: path for name, path in found.items() if not name.startswith(apart)}
+    kept = {name: path for name, path in paths.items() if not name.startswith(apart)}
     sizes = {name: path.stat().st_size for name, path in kept.items()}
     models = [name for name in sizes if name.startswith("_static/live/")]
     pages = [n for n in sizes if n.endswith(".html") and not n.startswith("_static/")]
@@ -31,9 +31,9 @@ def write_app(html: Path) -> None:
     needed = {name: _needed(html, name, sizes, models) for name in pages}
     listed = {*common, *pages, *(n for names in needed.values() for n in names)}
     version = digest({name: kept[name] for name in kept if name != "sw.js"})[:12]
-    told = {"version": version, "files": {n: sizes[n] for n in sorted(listed)},
+    lists = {"version": version, "files": {n: sizes[n] for n in sorted(listed)},
             "common": common, "pages": needed}  # fmt: skip
-    (html / "offline.json").write_text(json.dumps(told, separators=(",", ":")), "utf-8")
+    (html / "offline.json").write_text(json.dumps(lists, separators=(",", ":")), "utf-8")
     worker = files("course_lib.book").joinpath("offline.js").read_text("utf-8")
     (html / "sw.js").write_text(f'const EDITION = "{version}";\n{worker}', "utf-8")
     icon = {"src": "_static/favicon.svg", "sizes": "any", "type": "image/svg+xml"}
@@ -49,6 +49,6 @@ def _needed(html: Path, page: str, sizes: dict[str, int], models: list[str]) -> 
     """Files that only some pages show: pictures, and the models of figures that load them."""
     text = (html / page).read_text("utf-8")
     folder = (html / page).parent
-    found = {(folder / name).resolve() for name in _REFERRED.findall(text) if "_images/" in name}
-    names = (p.relative_to(html.resolve()).as_posix() for p in found)
+    pictures = {(folder / name).resolve() for name in _REFERRED.findall(text) if "_images/" in name}
+    names = (p.relative_to(html.resolve()).as_posix() for p in pictures)
     return sorted(n for n in names if n in sizes) + (models if _LOADS in text else [])

@@ -29,8 +29,8 @@ def load_outcomes(root: Path) -> dict[int, dict[str, str]]:
 
 def questions(page: Path) -> dict[str, str]:
     """The outcome that each question of a page asks for, by name; empty where it names none."""
-    found = QUESTION.findall(page.read_text(encoding="utf-8"))
-    return {name: yaml.safe_load(text).get("outcome", "") for name, text in found}
+    blocks = QUESTION.findall(page.read_text(encoding="utf-8"))
+    return {name: yaml.safe_load(text).get("outcome", "") for name, text in blocks}
 
 
 def assessed(root: Path) -> dict[int, list[Outcome]]:

@@ -26,12 +26,12 @@ def page_keys(root: Path) -> dict[str, str]:
     docstrings and layout aside), with data files beside these, and with the records that it names.
     Returns hexadecimal digests by the page's path below ``root``.
     """
-    found = {}
+    keys = {}
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
             key = digest(placed(sorted(files(cells, root)), root), plain)
-            found[page.relative_to(root).as_posix()] = key
-    return found
+            keys[page.relative_to(root).as_posix()] = key
+    return keys
 
 
 def files(cells: Iterable[str], root: Path) -> set[Path]:
@@ -67,7 +67,7 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
         for path in folder.iterdir()
         if path.suffix not in (".py", ".pyc", "") and path.is_file()
     }
-    return modules | _scripts(data, by_name) | _records(words, root)
+    return modules | _own(data, modules, by_name) | _records(words, root)
 
 
 def plain(path: Path) -> bytes:
@@ -106,10 +106,12 @@ def _module(path: Path, root: Path) -> str:
     return ".".join([package, *rest]).removesuffix(".__init__")
 
 
-def _scripts(data: set[Path], by_name: set[Path]) -> set[Path]:
-    """Data files; of the figures' scripts those that belong to the figures that a page names."""
+def _own(data: set[Path], modules: set[Path], by_name: set[Path]) -> set[Path]:
+    """Data files, but for scripts of other figures and what is called like another module."""
+    scripts = {path for path in data if path.parent.name == "figures" and path.suffix == ".js"}
     named = {path.stem for path in by_name} | {"common"}
-    return {p for p in data if p.parent.name != "figures" or p.suffix != ".js" or p.stem in named}
+    others = {p for p in data if (own := p.with_suffix(".py")).exists() and own not in modules}
+    return data - scripts - others | {path for path in scripts if path.stem in named}
 
 
 def _records(words: set[str], root: Path) -> set[Path]:

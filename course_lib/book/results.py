@@ -3,13 +3,15 @@
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import mean
+from typing import Any
 
 from course_lib.book.document_rows import DocumentRow
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
+from course_lib.experiments.one_seed import published
 
 OTHERS = "others"
 """The page of questions that no document asks: those of papers, guesses and the course's own."""
@@ -17,7 +19,7 @@ OTHERS = "others"
 _PLACES = {
     "own": "at the document's setting",
     "two sizes": "at two sizes that agree",
-    "small": "at a small size only",
+    "small": "seen in our models only",
 }
 _OUTCOMES = ("holds", "fails", "no difference", "undecided", "not testable")
 _WIDE = 98
@@ -31,6 +33,7 @@ class Card:
     settled: Settled  # what all sizes say
     rows: tuple[DocumentRow, ...] = ()  # what a document prints of it, at each size
     also: tuple[Settled, ...] = ()  # the same claim by another measure
+    ran: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by class, see published
 
     @property
     def document(self) -> str:
@@ -62,7 +65,8 @@ def cards(
     experiments: Sequence[Experiment], records: Sequence[Record], rows: Sequence[DocumentRow]
 ) -> dict[str, list[Card]]:
     """Every claim that has records, on the page of its document, best evidence first."""
-    found: dict[str, list[Card]] = {}
+    by_document: dict[str, list[Card]] = {}
+    ran = published()
     for experiment in experiments:
         settled = {s.question.key: s for s in settle(experiment, records)}
         printed: dict[str, list[DocumentRow]] = {}
@@ -75,21 +79,23 @@ def cards(
                 continue
             also = [settled[k] for k in (f"{key}, mae",) if k in settled]
             its = (row for k in (key, f"{key}, mae") for row in printed.get(k, ()))
-            card = Card(experiment.name, one, tuple(its), tuple(also))
-            found.setdefault(card.document, []).append(card)
-    for members in found.values():
+            by = ran.get(f"{experiment.name}/{key}", {})
+            card = Card(experiment.name, one, tuple(its), tuple(also), by)
+            by_document.setdefault(card.document, []).append(card)
+    for members in by_document.values():
         members.sort(key=_rank)
-    return found
+    return by_document
 
 
 def _rank(card: Card) -> tuple[int, int]:
     return [*_PLACES].index(card.settled.reach), _OUTCOMES.index(card.settled.outcome)
 
 
-def outcome_of(found: Settled) -> str:
+def outcome_of(settled: Settled) -> str:
     """The outcome for a reader, how far it reaches, and what has to be known beside it."""
-    said = f"{found.word}, {found.where}"
-    return "; ".join([said, *filter(None, [found.remark]), *found.conclusion.verdict.remarks])
+    return "; ".join(
+        [settled.told, *filter(None, [settled.remark]), *settled.conclusion.verdict.remarks]
+    )
 
 
 def interval(conclusion: Conclusion) -> str:
@@ -99,20 +105,20 @@ def interval(conclusion: Conclusion) -> str:
         return f"{judged.mean:+.3g}, without chance"
     if judged.n == 1:
         return f"{judged.mean:+.3g}, one pair"
-    said = f"{judged.mean:+.3g} ({judged.low:+.3g} to {judged.high:+.3g}), {judged.n} pairs"
+    line = f"{judged.mean:+.3g} ({judged.low:+.3g} to {judged.high:+.3g}), {judged.n} pairs"
     if conclusion.over_items:
         low, high = conclusion.over_items
         zero = judged.outcome in ("holds", "fails") and low <= 0 <= high
-        said += f"; with other test items drawn as well: {low:+.3g} to {high:+.3g}"
-        said += " (0 comes in)" if zero else ""
-    return said
+        line += f"; with other test items drawn as well: {low:+.3g} to {high:+.3g}"
+        line += " (0 comes in)" if zero else ""
+    return line
 
 
-def aside(found: Settled) -> Iterator[str]:
+def aside(settled: Settled) -> Iterator[str]:
     """What the other sizes say, each in a few words."""
-    for size, conclusion in found.found.items():
-        if size != found.best:
-            away = found.away.get(size)
+    for size, conclusion in settled.found.items():
+        if size != settled.best:
+            away = settled.away.get(size)
             far = f" ({away} of the document's)" if away else ""
             yield f"size {size}{far}: {interval(conclusion)}"
 
@@ -122,24 +128,26 @@ def theirs(card: Card) -> str:
     if card.difference is None:
         return ""
     lies = {None: "", True: ", where one more pair of ours would lie"}
-    told = lies.get(card.inside, ", outside of where one more pair of ours would lie")
-    return f"The document: {card.difference:+.3g}{told}"
+    where = lies.get(card.inside, ", outside of where one more pair of ours would lie")
+    return f"The document: {card.difference:+.3g}{where}"
 
 
 def details(card: Card) -> Iterator[tuple[str, str]]:
     """All else, as headings and texts."""
-    found, judged = card.settled, card.settled.conclusion.verdict
-    question = found.question
+    settled, judged = card.settled, card.settled.conclusion.verdict
+    question = settled.question
     yield "Asked by", question.document
     if judged.n > 1:
         low, high = judged.prediction_interval
         yield "One more pair of ours", f"{low:+.3g} to {high:+.3g} (prediction interval, 95 %)"
-        adjusted = f"{found.conclusion.p_adjusted:.2g} among the questions of {question.family}"
+        adjusted = f"{settled.conclusion.p_adjusted:.2g} among the questions of {question.family}"
         yield "p", f"{judged.p:.2g}; adjusted, {adjusted}"
     if question.margin is not None:
         yield "Margin", f"{question.margin:g}"
-    if differs := found.conclusion.differs:
+    if differs := settled.conclusion.differs:
         yield "The arms differ in", ", ".join(name.replace("_", " ") for name in differs)
+    for who, run in card.ran.items():
+        yield f"Run by {who}", ", ".join([run["verdict"], *run["named"]])
     for other in card.also:
         yield "By absolute error", f"{outcome_of(other)}: {interval(other.conclusion)}"
     for row in card.rows:
@@ -154,15 +162,17 @@ def details(card: Card) -> Iterator[tuple[str, str]]:
 
 def text(card: Card) -> str:
     """A claim in some lines of at most 100 columns."""
-    found = card.settled
-    said = [
-        f"{outcome_of(found)}: {interval(found.conclusion)}",
+    settled = card.settled
+    sentences = [
+        f"{outcome_of(settled)}: {interval(settled.conclusion)}",
         theirs(card),
-        *aside(found),
+        *aside(settled),
         *(f"by absolute error, {outcome_of(o)}: {interval(o.conclusion)}" for o in card.also),
     ]
-    lines = textwrap.wrap(found.question.claim, _WIDE, initial_indent="  ", subsequent_indent="  ")
-    for part in filter(None, said):
+    lines = textwrap.wrap(
+        settled.question.claim, _WIDE, initial_indent="  ", subsequent_indent="  "
+    )
+    for part in filter(None, sentences):
         lines += textwrap.wrap(part, _WIDE, initial_indent="    ", subsequent_indent="      ")
     return "\n".join(lines)
 
@@ -188,7 +198,11 @@ def ran(records: Sequence[Record]) -> str:
     if "n_train" in config:
         kind = "pictures" if record.data[0].name == "cifar10" else "examples"
         parts.append(f"{number(config['n_train'] * share)} {kind}")
-    if "epochs" in config or "rounds" in config:
+    if "patience" in config:
+        # The settings say when a run must end at the latest; the records, when it did.
+        lasted, best = {len(r.metrics) for r in records}, {_best_round(r) for r in records}
+        parts.append(f"{_span(lasted)} of {config['rounds']} epochs, tested as after {_span(best)}")
+    elif "epochs" in config or "rounds" in config:
         parts.append(f"{number(config.get('epochs', config.get('rounds')) / share)} epochs")
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
@@ -199,13 +213,22 @@ def ran(records: Sequence[Record]) -> str:
     return f"{record.experiment} {record.arm}: {', '.join(parts)}"
 
 
+def _best_round(record: Record) -> int:
+    errors = [row["valid_mse"] for row in record.metrics]
+    return errors.index(min(errors)) + 1
+
+
+def _span(values: set[int]) -> str:
+    return " to ".join(str(value) for value in sorted({min(values), max(values)}))
+
+
 def tally(members: Sequence[Card]) -> str:
     """How many claims there are, and what the records say of them, in a sentence."""
     counts = Counter((card.settled.reach, card.settled.word) for card in members)
     parts = []
     for reach, where in _PLACES.items():
-        said = [f"{n} {word}" for (of, word), n in counts.items() if of == reach]
-        parts += [f"{where}: {', '.join(said)}"] if said else []
+        counted = [f"{n} {word}" for (of, word), n in counts.items() if of == reach]
+        parts += [f"{where}: {', '.join(counted)}"] if counted else []
     return "; ".join([f"{len(members)} claims", *parts]) + "."
 
 

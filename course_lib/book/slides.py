@@ -56,11 +56,11 @@ class _Slide:
 
 def chapters(root: Path) -> dict[str, list[str]]:
     """The pages of each chapter, as addresses in the built book, by its two digits."""
-    found: dict[str, list[str]] = {}
+    pages: dict[str, list[str]] = {}
     for _, page in order(root):
         if named := re.fullmatch(r"book/chapters/(\d\d)_\w+\.html", page):
-            found.setdefault(named[1], []).append(page)
-    return found
+            pages.setdefault(named[1], []).append(page)
+    return pages
 
 
 def deck(root: Path, chapter: str) -> tuple[str, int]:
@@ -117,10 +117,10 @@ def print_deck(source: Path, target: Path, browser: Any = None) -> None:
 
 
 def _article(path: Path) -> Tag:
-    found = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select_one("article")
-    if found is None:
+    article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select_one("article")
+    if article is None:
         raise Refused(f"{path} is no page of the book: run `course book` first")
-    return found
+    return article
 
 
 def _settle(article: Tag, folder: Path) -> None:
@@ -148,7 +148,7 @@ def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
         children = [c for c in section.find_all(True, recursive=False) if c is not head]
         heading = _inner(head)
         made: list[_Slide] = []
-        said: list[str] = []
+        notes: list[str] = []
         if head is not None and head.name == "h1":
             before = takewhile(lambda c: c.name != "section" and not _chosen(c), children)
             opening = [c for c in before if c.name == "p"]
@@ -169,9 +169,9 @@ def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
                     made[-1].body += str(part)  # beside the code that computes it
                     continue
                 made.append(slide)
-                slide.notes, said = said + slide.notes, []
+                slide.notes, notes = notes + slide.notes, []
             if not here and child.name in ("p", "ul", "ol"):
-                (made[-1].notes if made else said).append(str(child))
+                (made[-1].notes if made else notes).append(str(child))
         yield from made
 
 
@@ -179,8 +179,8 @@ def _chosen(child: Tag) -> list[Tag]:
     """What of a section's child becomes slides; nothing of another section's."""
     if child.name == "section":
         return []
-    found = _found(child, _SHOWN)
-    whole = [part for part in found if not any(other in part.parents for other in found)]
+    parts = _found(child, _SHOWN)
+    whole = [part for part in parts if not any(other in part.parents for other in parts)]
     return [part for part in whole if _open(part)]
 
 
@@ -231,8 +231,8 @@ def _lead(part: Tag) -> str:
     before = part.find_previous_sibling()
     if before is not None and before.name == "ul":
         return f"{_lead(before)}{before}"
-    said = _inner(before).splitlines() if before is not None and before.name == "p" else []
-    return f"<p>{' '.join(said[-2:])}</p>" if said else ""
+    lines = _inner(before).splitlines() if before is not None and before.name == "p" else []
+    return f"<p>{' '.join(lines[-2:])}</p>" if lines else ""
 
 
 def _ratio(figure: Tag) -> float:

@@ -27,6 +27,8 @@ TITLE = re.compile(r"^# \d+ · (.+)$", re.MULTILINE)
 GOAL = re.compile(r"^\*\*Goal\.\*\* (.+?)\\?$", re.MULTILINE)
 NEEDS = re.compile(r"^\*\*Needs\.\*\* (.+)$", re.MULTILINE)
 MINUTES = re.compile(r"^\*\*Minutes\.\*\* (\d+)", re.MULTILINE)
+# Of a link what is read: the target is that of a page.
+LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 NEEDED = re.compile(r"[Cc]hapter (\d+)|\((\d\d)_\w+\.md")
 REHEARSAL = "00"
 
@@ -85,9 +87,16 @@ def chapters(root: Path) -> list[Chapter]:
         counts = not page.stem.startswith(REHEARSAL)
         points = sum(task.points for task in asked) if counts else 0.0
         book.append(
-            Chapter(page.stem, head["title"], head["goal"], int(head["minutes"]), minutes(asked),
-                    points, needs)
-        )  # fmt: skip
+            Chapter(
+                page.stem,
+                head["title"],
+                LINK.sub(r"\1", head["goal"]),
+                int(head["minutes"]),
+                minutes(asked),
+                points,
+                needs,
+            )
+        )
     return [replace(one, reading=one.reading + more[one.number]) for one in book]
 
 

@@ -50,20 +50,20 @@ def tasks(name: str, root: Path) -> list[Task]:
         raise Refused(f"there is no assignment {name!r}: no {source.relative_to(root)}")
     text = source.read_text(encoding="utf-8")
     starts = [match.start() for match in TITLE.finditer(text)]
-    found = []
+    entries = []
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         section = text[start:end]
         title, given = TITLE.findall(section)[0], tuple(GIVEN.findall(section))
         for identifier in CHECK.findall(section):
             exercise = find(identifier)
-            found.append(Task(title, exercise, float(exercise.points), given))
+            entries.append(Task(title, exercise, float(exercise.points), given))
         for written in MANUAL.findall(section):
             cell = json.loads(written)["nbgrader"]
             if cell.get("grade"):
-                found.append(Task(title, None, float(cell["points"]), cell=cell["grade_id"]))
-    if not found:
+                entries.append(Task(title, None, float(cell["points"]), cell=cell["grade_id"]))
+    if not entries:
         raise Refused(f"assignment {name!r} asks for nothing")
-    return found
+    return entries
 
 
 def minutes(asked: list[Task]) -> int:

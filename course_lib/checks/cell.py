@@ -6,6 +6,7 @@ import contextlib
 import json
 import linecache
 import os
+import socket
 import sys
 import tempfile
 import warnings
@@ -26,6 +27,8 @@ VALIDATING = "NBGRADER_VALIDATING"
 # What a student has solved, and every check with its answer where that file is there already; both
 # in the home folder.
 PROGRESS, PATH = "course-progress.json", "course-path.jsonl"
+# Names the socket of a lecture's page, on a hub.
+LECTURE = "COURSE_LECTURE"
 
 # What holds the library back between the cells of a rehearsal.
 _behind = contextlib.ExitStack()
@@ -50,7 +53,26 @@ def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
     if "JPY_SESSION_NAME" in os.environ:  # somebody's own notebook, not one that is graded
         keep(identifier, report.score, float(report.max_points), Path.home() / PROGRESS)
         keep_step(report, seed, Path.home() / PATH, names or sys.modules["__main__"].__dict__)
+        tell(report)
     return report.score
+
+
+def tell(report: Report) -> None:
+    """Add which properties fail to the lecture's page while one is on, and say so.
+
+    It never fails a check, nor waits for a page that does not read.
+    """
+    if not (place := os.environ.get(LECTURE)):
+        return
+    fallen = [row.name for row in report.rows if not row.passed]
+    message = json.dumps({"exercise": report.exercise, "fallen": fallen}).encode()
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+        out.settimeout(0.2)
+        out.sendto(message, place)
+        print(
+            "The lecture's page is on: it counts which requirements fail, and shows no names."
+            f" `%env {LECTURE}=` in a cell leaves your checks out."
+        )
 
 
 def keep_step(report: Report, seed: str, path: Path, names: Mapping[str, Any]) -> None:

@@ -12,14 +12,17 @@ import importlib
 import inspect
 import pkgutil
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from course_lib.checks.fixtures import build
 from course_lib.checks.forbidden import FORBIDDEN
-from course_lib.checks.recorded import SUFFIX, Records
+from course_lib.checks.probe import part
+from course_lib.checks.protocol import Fixture
+from course_lib.checks.recorded import SLICES, SUFFIX, Records
 from course_lib.checks.trial import Trial
 from course_lib.errors import Refused
 
@@ -110,6 +113,19 @@ class Exercise:
             return run
 
         return register
+
+    def slices(self, keep: Sequence[tuple[slice, ...]], *args: Any) -> list[Any]:
+        """Slices of what the reference returns; large arguments are fixtures.
+
+        What is returned and given may be too large for records, which hold these slices.
+        """
+        if self.records is not None:
+            value: list[Any] = self.records.value(SLICES, (keep, *args), {})
+            return value
+        value = self.reference(
+            *(build(a.name, a.params) if isinstance(a, Fixture) else a for a in args)
+        )
+        return [part(value, [(axis.start, axis.stop) for axis in place]) for place in keep]
 
     def answer(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         """Register the reference."""
@@ -207,12 +223,12 @@ def topics() -> tuple[str, ...]:
 @cache
 def identifiers() -> tuple[str, ...]:
     """The ids of all exercises, by topic and then in the order of their module names."""
-    found = []
+    ids = []
     for topic in topics():
         package = importlib.import_module(f"{BANK}.{topic}")
         names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-        found += [f"{topic}.{name}" for name in names if not name.endswith(ANSWERS)]
-    return tuple(found)
+        ids += [f"{topic}.{name}" for name in names if not name.endswith(ANSWERS)]
+    return tuple(ids)
 
 
 def find(identifier: str) -> Exercise:

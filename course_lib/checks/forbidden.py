@@ -40,8 +40,8 @@ class Forbidden:
     instead: str  # what to do
     operators: str = "$^"  # names of torch's, refused on a CPU, where all ways to them end
     functions: tuple[str, ...] = ()  # full names of those written in Python
-    names: tuple[str, ...] = ()  # last parts of names by which a source shows that it uses them
-    allied: tuple[str, ...] = ()  # names that stand for something allowed as well
+    names: str = ""  # last parts of names by which a source shows that it uses them
+    allied: str = ""  # names that stand for something allowed as well
     # whether :func:`for_good` also keeps every operator from being recorded
     gradients: bool = False
 
@@ -57,8 +57,8 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.nn.modules.activation.MultiheadAttention.forward",
         ),
         names=(
-            "scaled_dot_product_attention", "MultiheadAttention", "multi_head_attention_forward",
-            "_native_multi_head_attention",
+            "scaled_dot_product_attention MultiheadAttention multi_head_attention_forward "
+            "_native_multi_head_attention"
         ),
     ),
     "autograd": Forbidden(
@@ -72,17 +72,14 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.autograd.graph._engine_run_backward",
             "torch.autograd.forward_ad.make_dual",
         ),
-        names=("autograd", "backward", "vjp", "jvp", "jacrev", "jacfwd"),
+        names="autograd backward vjp jvp jacrev jacfwd",
         gradients=True,
     ),
     "recurrence": Forbidden(
         "`nn.RNN`, `nn.GRU`, `nn.LSTM`, their cells and the functions behind them",
         "write the step with your own matrix products, sigmoids and tanh",
         operators=r"\w*(rnn|gru|lstm)",
-        names=(
-            "RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell", "rnn_tanh", "rnn_tanh_cell",
-            "gru_cell", "lstm_cell",
-        ),
+        names="RNN GRU LSTM RNNCell GRUCell LSTMCell rnn_tanh rnn_tanh_cell gru_cell lstm_cell",
     ),
     "norm": Forbidden(
         "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
@@ -95,9 +92,9 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.nn.functional.local_response_norm",
         ),
         names=(
-            "layer_norm", "LayerNorm", "native_layer_norm", "rms_norm", "RMSNorm", "group_norm",
-            "GroupNorm", "batch_norm", "BatchNorm1d", "BatchNorm2d", "instance_norm",
-            "InstanceNorm1d", "normalize", "local_response_norm", "LocalResponseNorm",
+            "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm group_norm GroupNorm "
+            "batch_norm BatchNorm1d BatchNorm2d instance_norm InstanceNorm1d normalize "
+            "local_response_norm LocalResponseNorm"
         ),
     ),
     "interpolate": Forbidden(
@@ -105,10 +102,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
-        names=(
-            "interpolate", "upsample", "Upsample", "UpsamplingBilinear2d", "grid_sample",
-            "upsample_bilinear2d",
-        ),
+        names="interpolate upsample Upsample UpsamplingBilinear2d grid_sample upsample_bilinear2d",
     ),
     "patches": Forbidden(
         "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
@@ -116,12 +110,11 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
         operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
         names=(
-            "Unfold", "im2col", "pixel_unshuffle", "PixelUnshuffle", "conv1d", "conv2d", "conv3d",
-            "Conv1d", "Conv2d", "Conv3d",
+            "Unfold im2col pixel_unshuffle PixelUnshuffle conv1d conv2d conv3d Conv1d Conv2d Conv3d"
         ),
-        allied=("unfold", "fold"),
+        allied="unfold fold",
     ),
-}  # fmt: skip
+}
 
 
 @contextlib.contextmanager
@@ -173,7 +166,7 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
     there. A comparison, a test below it, a comment or a text is nobody's offence, nor is a function
     of one's own that is called so.
     """
-    wanted = {name for kind in kinds for name in FORBIDDEN[kind].names}
+    wanted = {name for kind in kinds for name in FORBIDDEN[kind].names.split()}
     names: dict[str, None] = {}
     trees = []
     for source in sources if wanted else ():

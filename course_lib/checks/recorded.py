@@ -28,6 +28,8 @@ from course_lib.checks.compare import ROUNDING, TOLERANCES, is_half, name
 from course_lib.checks.protocol import pack, unpack
 
 SUFFIX = ".records"
+# What is recorded of an exercise's reference where no more than slices of it are asked for.
+SLICES = "slices"
 # As many as a student may meet the samples of; in grading every hand-in has its own.
 SEEDS = tuple(f"{n:032x}" for n in (1, 2, 3))
 # Weighted sums of a tensor: two wrong tensors agree in all of them by chance only.
@@ -65,6 +67,13 @@ class Sketch:
     def fits(self, other: Sketch, slack: float = 1) -> bool:
         """Whether the other is one of the same values, as far as rounding can tell."""
         return self.form == other.form and self.far(other) <= slack
+
+    def rounded(self) -> Sketch:
+        """The same with no more digits than a comparison can tell; what is left takes less room."""
+        step = (self.within.log2().floor() - 4).exp2()
+        return Sketch(
+            self.form, (self.sums / step).round() * step, (self.within / step).ceil() * step
+        )
 
     def data(self) -> dict[str, Any]:
         """The same as a message's entries."""
@@ -130,9 +139,10 @@ def _draw_tensor(value: Tensor, form: list[str], sums: list[tuple[float, float]]
         form.append(str(zlib.crc32(flat[odd].sign().nan_to_num(2).numpy().tobytes())))
         form.append(str(zlib.crc32(odd.numpy().tobytes())))
         flat = flat.masked_fill(odd, 0)
-    for weights in _weights(len(flat)) if len(flat) else ():
-        off = weights * (atol + rtol * flat.abs())
-        sums.append((float(weights @ flat), float(off.norm())))
+    if len(flat):
+        weights, off = _weights(len(flat)), atol + rtol * flat.abs()
+        within = (weights.square() @ off.square()).sqrt()
+        sums += zip((weights @ flat).tolist(), within.tolist(), strict=True)
 
 
 @lru_cache(maxsize=64)
@@ -228,16 +238,16 @@ class Records:
     @classmethod
     def read(cls, content: bytes) -> Records:
         """What :meth:`write` has written."""
-        found, frames, start = cls(), gzip.decompress(content), 0
+        records, frames, start = cls(), gzip.decompress(content), 0
         while start < len(frames):
             (size,) = struct.unpack_from(">I", frames, start)
             entry = unpack(frames[start + 4 : start + 4 + size])
             if "parameters" in entry:
-                found.parameters, found.named = entry["parameters"], entry["named"]
+                records.parameters, records.named = entry["parameters"], entry["named"]
             elif "mistake" in entry:
-                told = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
-                found.mistakes[entry["seed"], entry["mistake"]] = told
+                parts = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
+                records.mistakes[entry["seed"], entry["mistake"]] = parts
             else:
-                found.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
+                records.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
             start += 4 + size
-        return found
+        return records

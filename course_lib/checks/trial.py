@@ -26,6 +26,8 @@ _WANTED = re.compile(r", wanted (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*"
 
 UNREAD = "what came back could not be looked at"
 WIDENED = "the result has dtype float64, wanted float32"
+# Of gradients: how far an argument is moved, how near its slope must be, and what is no slope.
+_STEPS = {torch.float64: (1e-6, 1e-4, 1e-6), torch.float32: (1e-3, 1e-2, 1e-3)}
 
 
 class Wrong(Exception):
@@ -41,6 +43,9 @@ class Asked(Protocol):
     @property
     def reference(self) -> Callable[..., Any]:
         """The full implementation."""
+
+    def slices(self, keep: Sequence[tuple[slice, ...]], *args: Any) -> list[Any]:
+        """Slices of what it returns."""
 
 
 class Trial(Samples):
@@ -157,7 +162,7 @@ class Trial(Samples):
     def size_probe(
         self,
         *args: Any,
-        want: Sequence[Any],
+        want: Sequence[Any] | None = None,
         keep: Sequence[tuple[slice, ...]],
         memory: int,
         cpu: int,
@@ -166,6 +171,7 @@ class Trial(Samples):
     ) -> None:
         """Expect a call to stay within caps, and slices (``keep``) to be those that are wanted.
 
+        Unless ``want`` says which these are, they are those of what the reference returns.
         Choose the input so that the way that is asked not to be gone takes ten times the cap, and
         every good way a fifth of it. Memory (MiB) alone is judged, unless the text gives seconds,
         too (``timed``): of a call that is not finished in time nothing is known, and where caps
@@ -178,7 +184,7 @@ class Trial(Samples):
         self.affordable = False
         reply = self.proxy.probe(self.exercise.function, args, memory=memory, cpu=cpu, keep=keep)
         self.transcript.append(reply.error or reply.value)
-        if not all(isinstance(part, Tensor) and part.numel() == 0 for part in want):
+        if want is None or not all(isinstance(p, Tensor) and p.numel() == 0 for p in want):
             self.measured = len(self.transcript)
         costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
         if reply.error is not None and reply.error.type in costly:
@@ -190,6 +196,7 @@ class Trial(Samples):
         *names, what = (part + name for name in (*self.exercise.returns, "the result"))
         slices = self.returned(reply)
         self.affordable = True
+        want = self.exercise.slices(keep, *args) if want is None else want
         for got, right in zip(slices, want, strict=True):
             self.close(self.returned(Reply(got)), right, what, names=tuple(names))
 
@@ -315,9 +322,10 @@ class Trial(Samples):
         names = parameters(self.exercise.reference, len(args))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point()]
         for place, gradient in zip(places, gradients, strict=True):
-            direction = self.randn(*args[place].shape, dtype=torch.float64)
+            step, slack, none = _STEPS[args[place].dtype]
+            direction = self.randn(*args[place].shape, dtype=args[place].dtype)
             along = (args, place, direction, cotangents)
-            slope, right = _slope(self.call, 1e-6, *along), _slope(self.want, 1e-6, *along)
+            slope, right = _slope(self.call, step, *along), _slope(self.want, step, *along)
             self._called = base
             # Nothing is greater than NaN: without this it would pass every comparison below.
             if not math.isfinite(slope):
@@ -327,17 +335,17 @@ class Trial(Samples):
             if slope == 0 and flat and abs(right) > 5e-4:
                 raise Wrong(f"the result does not depend on `{names[place]}`")
             if gradient is None:
-                if abs(slope) > 1e-6:
+                if abs(slope) > none:
                     raise Wrong(f"no gradient reaches `{names[place]}`: is the graph cut?")
                 continue
             if not gradient.isfinite().all():
                 raise Wrong(f"the gradient of `{names[place]}` is not finite")
-            found = float((gradient.double() * direction).sum())
+            along_gradient = float((gradient.double() * direction).sum())
             # Over so small a step single precision shows its rounding; over a wide one the slope.
-            near = (_near(found, s) for s in (slope, right))
-            if not any(near) and not _near(found, _slope(self.call, 3e-3, *along)):
+            near = (_near(along_gradient, s, slack) for s in (slope, right))
+            if not any(near) and not _near(along_gradient, _slope(self.call, 3e-3, *along), slack):
                 raise Wrong(
-                    f"gradient of `{names[place]}`: {found:.5g} along a direction in which"
+                    f"gradient of `{names[place]}`: {along_gradient:.5g} along a direction in which"
                     f" the result changes by {slope:.5g}"
                 )
 
@@ -362,14 +370,14 @@ def _slope(
     return (high - low) / (2 * step)
 
 
-def _near(found: float, slope: float) -> bool:
-    return abs(found - slope) <= 1e-4 * max(1.0, abs(slope))
+def _near(found: float, slope: float, slack: float) -> bool:
+    return abs(found - slope) <= slack * max(1.0, abs(slope))
 
 
 def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     outputs = value if isinstance(value, (list, tuple)) else [value]
     pairs = zip(outputs, cotangents, strict=True)
-    return sum(float((o * c).sum()) for o, c in pairs if c is not None)
+    return sum(float((o * c.double()).sum()) for o, c in pairs if c is not None)
 
 
 def _told(value: Any) -> str:

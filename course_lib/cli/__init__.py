@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
-from course_lib.cli.common import REFUSED, Command
+from course_lib.cli.common import REFUSED, Command, visible
 from course_lib.cli.interrupt import Interrupt
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
         check,
         content,
         defend,
+        experiment,
         grading,
         handout,
         hub,
@@ -77,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
         term,
         analyse,
         defend,
+        experiment,
         walls,
         hub,
         judge_tests,
@@ -105,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise
             if os.environ.get("COURSE_TRACEBACK") == "1":
                 traceback.print_exc()
-            print(f"course: {line}", file=sys.stderr)
+            print(f"course: {visible(line)}", file=sys.stderr)
             return REFUSED
 
 

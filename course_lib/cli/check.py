@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from course_lib.cli.common import FOUND_WRONG, Add, add_json, emit, sources
+from course_lib.cli.common import FOUND_WRONG, Add, add_json, emit, sources, visible
 from course_lib.errors import Refused
 
 
@@ -29,7 +29,7 @@ def run_check(arguments: argparse.Namespace) -> int:
             arguments.notebook,
             sources(),
             arguments.seconds,
-            lambda text: None if arguments.json else print(f"{text}\n", flush=True),
+            lambda text: None if arguments.json else print(f"{visible(text)}\n", flush=True),
         )
     except Unreadable as error:
         raise Refused(str(error)) from None

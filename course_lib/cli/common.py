@@ -70,13 +70,28 @@ def jobs(arguments: argparse.Namespace) -> int:
 def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], *lines: str) -> None:
     """Print a report, or its end: as JSON where ``--json`` was given, else lines and a summary."""
     text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else "\n".join(lines)
-    # A student's folder may be called by bytes that are no text.
-    print(text.encode(errors="replace").decode())
+    # What a terminal would act upon JSON can say in another way.
+    print(_visible(text, lambda sign: json.dumps(sign)[1:-1]) if arguments.json else visible(text))
+
+
+def visible(text: str) -> str:
+    """Text as a terminal may have it: no sign in it moves the cursor or turns a line round.
+
+    Example:
+        >>> print(visible("\\u202eada\\x1b[2J"))
+        �ada�[2J
+    """
+    return _visible(text, lambda sign: "\N{REPLACEMENT CHARACTER}")
+
+
+def _visible(text: str, instead: Callable[[str], str]) -> str:
+    # A student's folder may be called by bytes that are no text, too.
+    return "".join(c if c.isprintable() or c in "\n\t\xa0" else instead(c) for c in text)
 
 
 def say(line: str) -> None:
     """Tell how far a command is, beside what it reports."""
-    print(f"  {line}", file=sys.stderr, flush=True)
+    print(f"  {visible(line)}", file=sys.stderr, flush=True)
 
 
 class Command(argparse.ArgumentParser):

@@ -21,6 +21,7 @@ from course_lib.cli.common import (
     instrument,
     jobs,
     say,
+    visible,
 )
 from course_lib.errors import Refused
 
@@ -59,6 +60,11 @@ def register(add: Add) -> None:
         sample="grade a made-up class of eight in _build/class",
         resume="go on where a run ended; done anyway, said for clarity",
         dry_run="only say what would be graded",
+    )
+    grade.option(
+        "--run-again N",
+        "students whose run of the class's experiment is run again (a tenth, at least 3)",
+        type=int,
     )
 
     regrade = add(
@@ -211,7 +217,7 @@ def _grade(
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.records import roster, summary
     from course_lib.grading.records.database import shown
-    from course_lib.grading.review import analysis, preflight
+    from course_lib.grading.review import analysis, class_experiment, preflight
 
     # A made-up class has no place in a real gradebook.
     db = "" if arguments.sample else arguments.db
@@ -232,9 +238,13 @@ def _grade(
     facts = summary.data(classroom.name, verdicts, classroom.engine)
     path = summary.write(classroom.course / "summary", facts, verdicts)
     page = analysis.after_grading(classroom.course, classroom.root, classroom.name)
+    asked = class_experiment.of_class(
+        classroom.course, classroom.root, classroom.name, arguments.run_again, say
+    )
     lines = summary.text(facts).rpartition("\n")
-    return {**facts, "remarks": remarks}, [
+    return {**facts, "remarks": remarks, "experiment": asked}, [
         lines[0],
+        *(class_experiment.lines(asked) if asked else ()),
         *(f"look at    {remark}" for remark in remarks),
         f"gradebook  {shown(address) if address else classroom.course / 'gradebook.db'}",
         f"feedback   {classroom.course / 'feedback'}",
@@ -284,14 +294,15 @@ def run_regrade(arguments: argparse.Namespace) -> int:
     moves = again.moves(verdicts)
     failed = {v.student: v.reason for v in verdicts if v.score is None}
     if not arguments.json:
-        print(regrade.table(moves) if moves else "nobody moves")
+        print(visible(regrade.table(moves)) if moves else "nobody moves")
         for student, reason in failed.items():
-            print(f"not graded: {student}: {reason}")
+            print(visible(f"not graded: {student}: {reason}"))
     others = again.publish(verdicts) if arguments.yes else []
     if not arguments.json and others:
+        names = visible(", ".join(others))
         print(
-            f"left alone: {', '.join(others)}, who submitted something else meanwhile or could not"
-            " be graded again; `course grade` goes on from there"
+            f"left alone: {names}, who submitted something else meanwhile or could not be graded"
+            " again; `course grade` goes on from there"
         )
     arguments.interrupt.check()
     published = "published" if arguments.yes else "nothing published; with --yes it is"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,8 @@ Without an action the hub runs in the foreground until Ctrl-C.
   demo      add one instructor and three students, print how to log in, and run the hub
   forget    remove the demo's accounts with their homes
   grader    run a command in the grader's account, such as `grader course grade 03_attention`
+  lecture   count what the class's checks fail, such as `lecture 03_attention`; an instructor types
+            it in a terminal of the hub, and it takes no root
 """
 
 
@@ -36,7 +40,7 @@ def register(add: Add) -> None:
     hub.flags(renew="give the grader this checkout's assignments anew")
     hub.add_argument(
         "action", nargs="?", default="start",
-        choices=["start", "prepare", "demo", "forget", "grader"], metavar="ACTION",
+        choices=["start", "prepare", "demo", "forget", "grader", "lecture"], metavar="ACTION",
     )  # fmt: skip
     hub.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
 
@@ -46,6 +50,8 @@ def run_hub(arguments: argparse.Namespace) -> int:
     from course_lib.hub import accounts, preflight
     from course_lib.hub.settings import read
 
+    if arguments.action == "lecture":
+        return _lecture(arguments.command)
     root = checkout()
     file = arguments.settings or root / "deploy" / "local" / "hub.toml"
     place = read(file.resolve())
@@ -67,6 +73,24 @@ def run_hub(arguments: argparse.Namespace) -> int:
         print(f"ready: `course hub` runs it at {place.url}")
         return 0
     return _run(place, root, passwords, arguments)
+
+
+def _lecture(asked: list[str]) -> int:
+    """Show the lecture's page until Ctrl-C."""
+    from course_lib.checks.cell import LECTURE
+    from course_lib.hub.lecture import Counts, show
+
+    if not (place := os.environ.get(LECTURE)):
+        raise Refused("a lecture is shown from a terminal on the hub")
+    if len(asked) != 1:
+        raise Refused("which assignment? for example `course hub lecture 03_attention`")
+    counts, page = Counts(*asked), Path.home() / "lecture.html"
+    way = os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/")
+    print(f"The page is {way}files/{page.name} on the hub. Ctrl-C ends it and forgets all counts.")
+    sys.stdout.flush()
+    with contextlib.suppress(KeyboardInterrupt):
+        show(counts, Path(place), page)
+    return 0
 
 
 def _refuse(found: list[str]) -> None:

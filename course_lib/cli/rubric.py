@@ -71,12 +71,12 @@ def run_rubric(arguments: argparse.Namespace) -> int:
             marks = rubric_table.read(arguments.read, question, again=again)
             facts["written"] += question.write(marks, again=again, dry_run=dry)
         elif arguments.csv and not dry:
-            if arguments.csv.exists():
-                raise Refused(f"{arguments.csv} is there already: name another file")
             answers = question.answers(seed)
-            write_whole(
-                arguments.csv, rubric_table.table(question.rubric, answers, blind=bool(seed))
-            )
+            text = rubric_table.table(question.rubric, answers, blind=bool(seed))
+            # What an earlier run wrote and nobody has filled in is no marker's work.
+            if arguments.csv.exists() and arguments.csv.read_bytes() != text.encode():
+                raise Refused(f"{arguments.csv} is there already: name another file")
+            write_whole(arguments.csv, text)
         elif not dry and not table:
             count, stopped = _mark(question, seed, again=again)
             facts["written"] += count

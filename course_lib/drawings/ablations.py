@@ -1,4 +1,4 @@
-"""Ablations: pairs of runs, what an interval decides, what else an arm changes, and steps."""
+"""Ablations: pairs of runs, what an interval decides, what else an arm changes, and increments."""
 
 from typing import Any
 
@@ -191,14 +191,14 @@ def one_change_a_step(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Four values, {said(VALUES, 0)}, and below each the step to it from the value before:
+    f"""Four values, {said(VALUES, 0)}, and below each its increment from the value before:
     {said(STEPS, 0)}. Averaged with equal weights of a quarter, the values give
-    {VALUES.mean().item():.2f}. The steps give {STEPS.mean().item():.2f}, which is the last value
-    less the first, divided by four; the values between have dropped out.""",
+    {VALUES.mean().item():.2f}. The increments give {STEPS.mean().item():.2f}, which is the last
+    value less the first, divided by four; the values between have dropped out.""",
     numbers=lambda: [VALUES, STEPS, VALUES.mean().item(), STEPS.mean().item()],
 )
 def steps_for_values(s: Sketch) -> None:
-    """What is averaged: values, or the steps between them."""
+    """What is averaged: values, or their increments."""
     p = Page(s)
     box: dict[str, Any] = {"w": 44, "h": 28}
     values, moves = (
@@ -206,7 +206,7 @@ def steps_for_values(s: Sketch) -> None:
             p.cells([[n]], role, thick=role == "state", words=() if i else [name], **box)
             for i, n in enumerate(whole(numbers))
         ]
-        for name, role, numbers in (("values", "value", VALUES), ("steps", "state", STEPS))
+        for name, role, numbers in (("values", "value", VALUES), ("increments", "state", STEPS))
     )
     minus = [p.sign("−", 8) for _ in values[1:]]
     for n, value in enumerate(values):
@@ -215,7 +215,7 @@ def steps_for_values(s: Sketch) -> None:
         p.link(value, sign, move)
         p.link(before, sign, bend="xx", at=0.3)
     ends = []
-    for name, numbers, row in (("values", VALUES, values), ("steps", STEPS, moves)):
+    for name, numbers, row in (("values", VALUES, values), ("increments", STEPS, moves)):
         mean = p.cells([[numbers.mean().item()]], "value", h=28, thick=True)
         ends.append([p.step("¼ of each", role="weight"), p.named(mean, f"mean of the {name}")])
         p.link(*p.of([row[-1], *ends[-1]], []))

@@ -82,6 +82,36 @@ def one_average(s: Sketch) -> None:
             )
 
 
+# What four neighbours hold; each place may have a channel of its own.
+CARDS = torch.tensor([3.0, 1.0, 2.0, 6.0])
+SEATS = ("2 left", "1 left", "1 right", "2 right")
+EVEN = torch.full((4,), 0.25)
+PLACED = EVEN @ CARDS.diag()
+
+
+@drawing(
+    f"""Four neighbours hold the numbers {said(CARDS, 0)}, and one person asks. One head with
+    weights of {EVEN[0]:g}: the result is their mean, {EVEN @ CARDS:g}. Four heads: each fetches one
+    number, and the result is {said(CARDS, 0)}. One head whose values have a channel for each place:
+    the result is {said(PLACED)}, so that each number can still be read.""",
+    numbers=lambda: [CARDS, EVEN @ CARDS, PLACED],
+)
+def four_neighbours(s: Sketch) -> None:
+    """Four numbers by one head, by four heads, and by one head whose values hold their place."""
+    p = Page(s)
+    grounds = []
+    for name, weights, values, result in (
+        ("one head", f"{EVEN[0]:g} each", CARDS[:, None], (EVEN @ CARDS)[None]),
+        ("four heads", "one per head", CARDS[:, None], CARDS),
+        ("one head, with places", f"{EVEN[0]:g} each", CARDS.diag(), PLACED),
+    ):
+        given = p.cells(values, "value", words=SEATS, h=20)
+        got = p.cells(result[None], "value", h=22, thick=True)
+        p.link(given, got, label=weights)
+        grounds.append((name, p.column(given, got, gap=34)))
+    p.done(p.panels(*grounds))
+
+
 @drawing(
     f"""The queries, keys and values of the words Anna and sings, each a table of 2 by 4, are cut
     after the second column. Head 1 gets the left halves, head 2 the right halves, 2 by 2 each. In

@@ -31,7 +31,7 @@ QUERY, KEY = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 1.0]])
 PLACES = ((0, 0), (5, 1), (7, 3))
 
 TRAINED, LONGER = 4, 8
-DISTANCES = torch.arange(2, -3, -1).float()
+DISTANCES = torch.arange(-2, 3).float()  # key minus query
 
 TOKENS = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
 CODES = torch.tensor([[0.0, 1.0]]), torch.tensor([[2.0, -1.0]])
@@ -144,11 +144,11 @@ def _hand(s: Sketch, x: float, y: float, dx: float, dy: float, role: str) -> Non
 
 
 @drawing(
-    """Three queries and the five distances 2, 1, 0, minus 1 and minus 2. Each query is multiplied
-    with the vectors of all five distances once, which gives three rows of five scores. The last
-    query needs distances 2, 1 and 0 for its three keys, the one before 1, 0 and minus 1, the first
-    0, minus 1 and minus 2. What a row does not need is hatched. Moved to the left, the rows become
-    the table of three queries and three keys.""",
+    """Three queries and the five distances minus 2, minus 1, 0, 1 and 2, key minus query. Each
+    query is multiplied with the vectors of all five distances once, which gives three rows of five
+    scores. The first query needs distances 0, 1 and 2 for its three keys, the next minus 1, 0 and
+    1, the last minus 2, minus 1 and 0. What a row does not need is hatched. Moved to the left, the
+    rows become the table of three queries and three keys.""",
     numbers=lambda: [relative_shift(DISTANCES.expand(3, 5))],
 )
 def each_distance_once(s: Sketch) -> None:
@@ -174,7 +174,7 @@ def each_distance_once(s: Sketch) -> None:
         w=36,
         h=27,
         thick=True,
-        words=queries,
+        words=queries if s.narrow else (),
         over=range(3),
         asks=("query", "key"),
         name="at its own keys",

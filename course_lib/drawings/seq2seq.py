@@ -10,7 +10,7 @@ from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.recurrence import gru_step, rnn_step, unroll
 
 # Korean, its letters in Latin script, and what it means.
-SOURCE = (("좋은", "joheun", "good"), ("저녁입니다", "jeonyeogibnida", "evening is"), (".", "", ""))
+SOURCE = (("좋은", "joheun", "good"), ("저녁입니다", "jeonyeogibnida", "evening"), (".", "", ""))
 WRITTEN = ("good", "evening", ".", "<eos>")
 
 # A step of width 2, twice.
@@ -52,7 +52,7 @@ def _kept(gate: float) -> float:
 
 
 @drawing(
-    """An encoder of three steps reads the Korean words 좋은, good, and 저녁입니다, evening is,
+    """An encoder of three steps reads the Korean words 좋은, good, and 저녁입니다, evening,
     and a full stop, one word after the other. Its last state is the context vector, the only thing
     that passes from the encoder to the decoder. The decoder starts from it and from the sign bos
     and writes good. Each word that it has written goes in at its next step: good, evening and the

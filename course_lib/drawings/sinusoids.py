@@ -51,7 +51,7 @@ def same_words_shuffled(s: Sketch) -> None:
             X[[*order]],
             "state",
             words=[WORDS[word] for word in order],
-            w=p.of(20, 0),
+            w=p.of(17, 0),
             name="tokens *x*",
             shape="",
         )
@@ -60,7 +60,7 @@ def same_words_shuffled(s: Sketch) -> None:
             OUT[[*order]],
             "value",
             thick=[*order].index(0),
-            w=p.of(31, 0),
+            w=p.of(34, 0),
             name="outputs *o*",
             shape="",
         )

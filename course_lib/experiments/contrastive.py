@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.data.shapes import COLOURS, QUADRANTS, SHAPES
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import xavier_init
@@ -229,29 +229,7 @@ def zero_shot(model: nn.Module, images: Tensor, attributes: Tensor) -> dict[str,
     }
 
 
-_ESSAY, _GUESS = "the sequence-and-space essay", "a guess"
-QUESTIONS = (
-    Question("place dual/line",
-             "One encoder keeps more of space with positions on a grid than with places on a line.",
-             _ESSAY, "unified-dual", "unified-line", "place", margin=0.05, bound=1.0,
-             differs="layout"),
-    Question("place separate/line",
-             "Two towers keep more of space than one encoder with places on a line.",
-             _ESSAY, "separate", "unified-line", "place", margin=0.05, bound=1.0, differs="layout"),
-    Question("weights", "Two towers have more weights than one encoder.",
-             _ESSAY, "separate", "unified-line", "n_parameters", differs="layout"),
-    Question("unified/separate", "One encoder names more pictures than two towers.",
-             _GUESS, "unified-dual", "separate", "trained_captions", margin=0.05, differs="layout"),
-    Question("interleaved/unified",
-             "Words and patches in turn name more pictures than one encoder.",
-             _GUESS, "interleaved", "unified-dual", "trained_captions", margin=0.05,
-             differs="layout"),
-    Question("kept", "Captions of training are found more often than pairs that were kept back.",
-             "the course", "*", metric="trained_captions", minus="kept_back"),
-    Question("learns",
-             "After the last epoch more captions beat their four rivals than after the first.",
-             "control", "*", metric=learned("right"), minus=0.0),
-)  # fmt: skip
+QUESTIONS = from_table("contrastive")
 """What the essay's table says of layouts, what is never seen, and a control."""
 
 

@@ -21,7 +21,7 @@ from course_lib.efficient import (
     PerformerAttention,
 )
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import EncoderBlock, xavier_init
@@ -204,35 +204,7 @@ def recall(model: nn.Module, test: Batch, reach: int) -> dict[str, float]:
     }
 
 
-QUESTIONS = (
-    *(
-        Question(f"{arm}/{other}", claim, "the course", arm, other, "recall_far", margin=0.05,
-                 differs="kind")
-        for arm, other, claim in (
-            ("full", "window",
-             "Full attention answers more questions about facts far back than a window."),
-            ("full", "block-sparse",
-             "It answers more of them than blocks with a few drawn by lot."),
-            ("full", "linformer", "It answers more of them than Linformer."),
-            ("full", "performer", "It answers more of them than Performer."),
-            ("full", "delta", "It answers more of them than a state by the gated delta rule."),
-            ("full", "performer-full", "It answers more of them than behind a block of Performer."),
-            ("full", "full-performer", "It answers more of them than before a block of Performer."),
-            ("full", "window-full", "It answers more of them than behind a window."),
-            ("delta", "performer", "The delta rule answers more of them than Performer, a sum."),
-            ("performer-full", "performer",
-             "Full attention in the second block answers more of them than Performer in both."),
-            ("window-full", "window",
-             "Full attention in the second block answers more of them than windows in both."),
-        )
-    ),
-    Question("reach",
-             "A window answers more questions about facts within its reach than beyond it.",
-             "the course", "window", metric="recall_near", minus="recall_far", margin=0.05),
-    Question("learns",
-             "Full attention answers more questions after the last epoch than after the first.",
-             "control", "full", metric=learned("recall"), minus=0.0),
-)  # fmt: skip
+QUESTIONS = from_table("cost")
 """What the documents say of each, as far as a small task can tell, and a control."""
 
 

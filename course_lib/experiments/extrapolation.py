@@ -16,7 +16,7 @@ from torch import Generator, Tensor, nn
 from course_lib.data.text import annotated_text
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import Norm, xavier_init
@@ -186,23 +186,7 @@ def rise(record: Record) -> float:
     return float(by_place[str(4 * length)] - by_place[str(length)])
 
 
-QUESTIONS = (
-    *(
-        Question(f"{less}/{more}", f"Beyond the trained length, {claim}.", document, more, less,
-                 rise, margin=0.05, differs="positions")
-        for document, more, less, claim in (
-            ("Vaswani et al. (2017)", "learned", "sinusoidal",
-             "sinusoids lose less than learned positions"),
-            ("Press et al. (2022)", "sinusoidal", "alibi", "ALiBi loses less than sinusoids"),
-            ("Press et al. (2022)", "rotary", "alibi", "ALiBi loses less than rotations"),
-            ("Press et al. (2022)", "rotary", "t5-bias", "T5's bias loses less than rotations"),
-        )
-    ),
-    Question("learns",
-             "Within the trained length the loss is smaller after the last epoch than after the "
-             "first.",
-             "control", "*", metric=learned("test_loss"), minus=0.0, sign=-1),
-)  # fmt: skip
+QUESTIONS = from_table("extrapolation", {"rise": rise})
 """What the papers say of positions beyond the trained length, and a control."""
 
 

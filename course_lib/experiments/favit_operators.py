@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import CPU, FULL, Seeing, SeeingRun, as_config
 from course_lib.favit import FaViT, FaViTConfig, Operator
@@ -90,24 +90,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "released": {"pool_channels": True},
     "swin": {"family": "swin"},
 }
-_REPORT = "the ablation report"
-_FRESH = range(10, 25)
-QUESTIONS = (
-    Question("prob-sparse/max", "Sampled keys are more accurate than the maximum.", _REPORT,
-             "prob-sparse", "max", margin=0.01, fresh=_FRESH, differs="operator"),
-    Question("max/mean", "The maximum is more accurate than the mean.", _REPORT,
-             "max", "mean", margin=0.01, fresh=_FRESH, differs="operator"),
-    Question("pointwise/linear", "A pointwise operator is more accurate than a linear one.",
-             _REPORT, "pointwise", "linear", margin=0.01, fresh=_FRESH, differs="operator"),
-    Question("mean/linear", "The mean is more accurate than a linear operator.", _REPORT,
-             "mean", "linear", margin=0.01, fresh=_FRESH, differs="operator"),
-    Question("mean/released", "The mean is more accurate than the mean as released.", "a guess",
-             "mean", "released", margin=0.01, differs="pool_channels"),
-    Question("mean/swin", "At equal budget FaViT is more accurate than Swin.", _REPORT,
-             "mean", "swin", margin=0.01, floor=0.6, differs="family"),
-    Question("control", "FaViT is more accurate than a guess at one class of ten.", "control",
-             "mean", minus=0.1),
-)  # fmt: skip
+QUESTIONS = from_table("favit_operators")
 """The report's order of operators, Swin, and a control."""
 
 

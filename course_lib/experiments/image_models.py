@@ -32,7 +32,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from course_lib.data.cifar import PIXEL_STD, Cifar10, load_cifar10, normalise
 from course_lib.experiments.fast_resnet import FastResNet
 from course_lib.experiments.provenance import multiplies_bfloat16
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import Question, from_table, learned
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
 from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config, make_model
 from course_lib.experiments.vit_cifar10 import augment
@@ -235,25 +235,8 @@ _RECIPE = (
     "batch_size cut_out kind label_smoothing learning_rate mirrored offset_rate optimizer warmup "
     "weight_decay"
 )
-QUESTIONS = (
-    # Whole recipes: what of a difference is the network's, the arms that are trained alike tell.
-    Question("resnet/vit",
-             "A convolutional network with its own recipe beats patches of 4 with theirs.", _REPORT,
-             "resnet", "vit", margin=0.01, floor=0.6, differs=f"{_RECIPE} widths"),
-    Question("vit/vit-plain", "Pictures that are shifted and flipped anew each time help.",
-             _REPORT, "vit", "vit-plain", margin=0.01, floor=0.6, differs="vary"),
-    Question("hybrid/vit",
-             "Patches behind convolutions, at their own rate and length, beat patches of 4.",
-             _REPORT, "hybrid", "vit", margin=0.01, floor=0.6, differs="epochs kind learning_rate"),
-    Question("resnet-matched/vit",
-             "Trained alike, a convolutional network is more accurate than patches of 4.", _REPORT,
-             "resnet-matched", "vit", margin=0.01, floor=0.6, differs="kind widths"),
-    Question("hybrid-matched/vit",
-             "Trained alike, convolutions in front make the model more accurate.", _REPORT,
-             "hybrid-matched", "vit", margin=0.01, floor=0.6, differs="kind"),
-    Question("learns", "After the last epoch the model is better than after the first.",
-             "control", "*", metric=learned("accuracy"), minus=0.0),
-)  # fmt: skip
+# `learned` belongs to what the digests of records are made of.
+QUESTIONS = from_table("image_models", {"learned accuracy": learned("accuracy")})
 """The table of models, and a control."""
 
 

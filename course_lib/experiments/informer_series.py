@@ -8,43 +8,16 @@ from typing import Any
 
 from course_lib.experiments import informer_ablations
 from course_lib.experiments.informer_ablations import ARMS, CPU, FULL
-from course_lib.experiments.informer_asked import beats_last_value, compare
+from course_lib.experiments.informer_asked import beats_last_value, compare, compare_table
 from course_lib.experiments.registry import Experiment, Size
 
 _TRAIN = informer_ablations.EXPERIMENT.train
 
 _ETTM1_ARMS = (
-    "repeat-last", "linear", "vanilla", "full-attention",
-    "delta-values", "delta-times", "delta", "position-only",
-)  # fmt: skip
+    "repeat-last linear vanilla full-attention delta-values delta-times delta position-only"
+).split()
 
-_REPORT = "the ablation report"
-_FRESH = range(10, 25)
-_ETTM1_QUESTIONS = (
-    *compare("delta-values", "full-attention", 1, _REPORT,
-             "On ETTm1, steps between values don't replace positions and times.",
-             differs="delta_value positions time"),
-    *compare("delta-times", "full-attention", 1, _REPORT,
-             "On ETTm1, steps between values don't replace positions where the calendar is kept.",
-             _FRESH, differs="delta_value positions"),
-    *compare("delta", "full-attention", -1, _REPORT,
-             "On ETTm1, beside all embeddings, steps between values make forecasts better.",
-             _FRESH, differs="delta_value"),
-    *compare("delta-times", "delta-values", -1, _REPORT,
-             "On ETTm1, steps between values forecast better with the calendar than without.",
-             differs="time"),
-    # The best arm on ETTh1 was found by looking. Here is a series that was not looked at.
-    *compare("position-only", "full-attention", -1, "found on ETTh1",
-             "On ETTm1, weights that don't look at what is read forecast better than full "
-             "attention.", differs="positions_at terms"),
-    *compare("full-attention", "vanilla", -1, "beside the ablation report",
-             "On ETTm1, full attention forecasts better than ProbSparse attention.", range(25, 35),
-             differs="attention"),
-    *compare("linear", "vanilla", -1, "Zeng et al. (2023)",
-             "On ETTm1, a linear map forecasts better than an Informer.",
-             differs="attention forecast"),
-    beats_last_value("vanilla", "repeat-last"),
-)  # fmt: skip
+_ETTM1_QUESTIONS = (*compare_table("informer_ettm1"), beats_last_value("vanilla", "repeat-last"))
 
 
 ETTM1 = Experiment(
@@ -159,29 +132,7 @@ _TOKEN_ARMS: dict[str, dict[str, Any]] = {
     "patches": {"tokens": "patches", "level": "window"},
     "channels": {"tokens": "channels", "level": "window"},
 }
-_TOKEN_QUESTIONS = (
-    *compare("yesterday", "informer", -1, "beside the ablation report",
-             "The same hour of yesterday forecasts better than an Informer.",
-             differs="attention forecast"),
-    *compare("linear", "yesterday", -1, "beside the ablation report",
-             "A linear map forecasts better than the same hour of yesterday.", differs="forecast"),
-    *compare("informer-last", "informer", -1, "Zeng et al. (2023)",
-             "An Informer forecasts differences from the last value better than values.",
-             differs="level"),
-    *compare("patches", "informer-last", -1, "Nie et al. (2023)",
-             "Attention over patches of each variable forecasts better than an Informer.",
-             differs="attention level tokens"),
-    *compare("channels", "informer-last", -1, "Liu et al. (2024)",
-             "Attention over variables forecasts better than an Informer.",
-             differs="attention level tokens"),
-    *compare("patches", "linear", -1, "Nie et al. (2023)",
-             "Attention over patches of each variable forecasts better than a linear map.",
-             differs="forecast level tokens"),
-    *compare("channels", "linear", -1, "Liu et al. (2024)",
-             "Attention over variables forecasts better than a linear map.",
-             differs="forecast level tokens"),
-    beats_last_value("informer", "repeat-last"),
-)  # fmt: skip
+_TOKEN_QUESTIONS = (*compare_table("informer_tokens"), beats_last_value("informer", "repeat-last"))
 
 
 TOKENS = Experiment(

@@ -20,7 +20,7 @@ from course_lib.attention_maps import LinearProbe
 from course_lib.data.text import TextBatch, annotated_text, collate_text
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.corpora import train_epochs
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.layers import xavier_init
@@ -62,30 +62,9 @@ ARMS: dict[str, dict[str, object]] = {
     "both-ways": {"causal": False},
     "both-ways-none": {"causal": False, "positions": "none"},
 }
-_ESSAY = "the sequence-and-space essay"
-
-
-_WITHOUT = ("both-ways", "both-ways-none")
-QUESTIONS = (
-    Question("forwards", "Without positions a model that reads forwards guesses worse.", _ESSAY,
-             "forwards", "forwards-none", margin=0.01, differs="positions"),
-    Question("collapse", "Without positions it loses more than 30 % of its right guesses.", _ESSAY,
-             "forwards-none", "forwards",
-             minus=lambda record: 0.7 * record.results["accuracy"], sign=-1, margin=0.01,
-             versus="70 % of what it guesses with positions", differs="positions"),
-    Question("both ways", "Without positions a model that reads both ways guesses worse.", _ESSAY,
-             *_WITHOUT, margin=0.01, differs="positions"),
-    Question("more", "A model that reads both ways loses more than one that reads forwards.",
-             "a guess", *_WITHOUT, beyond=("forwards", "forwards-none"), margin=0.01,
-             differs="causal positions"),
-    Question("counts",
-             "Untold, a model that reads forwards knows more of places than one that sees all.",
-             "a guess", "forwards-none", "both-ways-none", "place", margin=0.05, differs="causal"),
-    Question("control",
-             "A model that is told positions knows more of places than one that is not and sees "
-             "all.",
-             "control", *_WITHOUT, "place", differs="positions"),
-)  # fmt: skip
+QUESTIONS = from_table(
+    "no_positions", {"70 % of the accuracy": lambda record: 0.7 * record.results["accuracy"]}
+)
 """What is lost without positions, which places are known all the same, and a control."""
 
 

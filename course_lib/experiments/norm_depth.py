@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from course_lib.experiments import extrapolation
 from course_lib.experiments.extrapolation import CPU, FULL
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.registry import Experiment, Size
 
 DEPTHS = (2, 6, 12)
@@ -19,23 +19,7 @@ ARMS: dict[str, dict[str, int | str]] = {
     for depth in DEPTHS
     for norm in ("pre", "post")
 } | {"post-12-warm": {"norm": "post", "n_layers": 12, "warmup": _SHORT.steps}}
-
-
-_REPORT = "the CIFAR-10 report"
-_DEEP, _SHALLOW = ("post-12", "pre-12"), ("post-2", "pre-2")
-QUESTIONS = (
-    Question("deep",
-             "Without warm-up, twelve pre-norm blocks learn more than twelve post-norm blocks.",
-             _REPORT, *_DEEP, "test_loss", margin=0.05, differs="norm"),
-    Question("wider", "Their lead is larger at twelve blocks than at two.",
-             _REPORT, *_DEEP, "test_loss", beyond=_SHALLOW, margin=0.05, differs="n_layers norm"),
-    Question("warmup", "With warm-up, twelve post-norm blocks learn more than without.",
-             "Xiong et al. (2020)", "post-12", "post-12-warm", "test_loss", margin=0.05,
-             fresh=range(10, 20), differs="warmup"),
-    Question("learns",
-             "Two pre-norm blocks have a smaller loss after the last epoch than after the first.",
-             "control", "pre-2", metric=learned("test_loss"), minus=0.0, sign=-1),
-)  # fmt: skip
+QUESTIONS = from_table("norm_depth")
 """The report's claim at the largest depth and over depth, and a control."""
 
 EXPERIMENT = Experiment(

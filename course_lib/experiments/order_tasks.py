@@ -17,7 +17,7 @@ from torch import Generator, Tensor, nn
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments.generated import Batch, Recipe, sha256_of, train_generated
 from course_lib.experiments.no_positions import Guesser, ReadingRun
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.training import count_parameters, seeded_generator
@@ -131,23 +131,7 @@ def right(model: nn.Module, tokens: Tensor, answers: Tensor) -> float:
         return (model(tokens).argmax(dim=-1) == answers)[asked].double().mean().item()
 
 
-_ESSAY, _GUESS = "the sequence-and-space essay", "a guess"
-QUESTIONS = tuple(
-    Question(arm.replace("-", " "), claim, document, arm, f"{arm}-none", margin=0.02, bound=1.0,
-             differs="positions")
-    for arm, document, claim in (
-        ("copy-both-ways", _GUESS, "A model that reads both ways copies worse without positions."),
-        ("reverse-both-ways", "control",
-         "A model that reads both ways reverses worse without positions."),
-        ("brackets-both-ways", _ESSAY,
-         "Reading both ways, a model tells worse without positions whether brackets match."),
-        ("copy-forwards", _GUESS, "A model that reads forwards copies worse without positions."),
-        ("reverse-forwards", _GUESS,
-         "A model that reads forwards reverses worse without positions."),
-        ("brackets-forwards", _ESSAY,
-         "Reading forwards, a model tells worse without positions whether brackets match."),
-    )
-)  # fmt: skip
+QUESTIONS = from_table("order_tasks")
 """What each task loses without positions, and a control."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import CPU, FULL, Seeing, SeeingRun, as_config
@@ -61,36 +61,7 @@ def _drop(grid: int) -> Callable[[Record], float]:
     return drop
 
 
-def _robust(grid: int) -> Question:
-    claim = (
-        f"A shuffle of {grid} x {grid} tiles costs a convolutional network more than a vision "
-        "transformer."
-    )
-    arms = "resnet", "vit"
-    return Question(
-        f"robust/{grid}", claim, _ESSAY, *arms, _drop(grid), margin=0.02, differs="kind"
-    )
-
-
-_RESNET, _VIT = ("resnet", "resnet-one-order"), ("vit", "vit-one-order")
-QUESTIONS = (
-    Question("shuffle/vit",
-             "Patches shuffled under positions that stay cost a vision transformer accuracy.",
-             "a guess", "vit", metric="patches_shuffled.as it was",
-             minus="patches_shuffled.grid 8", margin=0.02),
-    *map(_robust, GRIDS),
-    Question("one-order/resnet",
-             "One order for all pictures costs a convolutional network accuracy.",
-             "a guess", *_RESNET, margin=0.02, differs="shuffled"),
-    Question("one-order/vit", "One order for all pictures costs a vision transformer accuracy.",
-             "a guess", *_VIT, margin=0.02, differs="shuffled"),
-    Question("one-order",
-             "One order for all pictures costs a convolutional network more than a transformer.",
-             "a guess", *_RESNET, beyond=_VIT, margin=0.02, differs="kind shuffled"),
-    Question("control",
-             "A convolutional network is less accurate on pictures of 256 shuffled tiles.",
-             "control", "resnet", metric=_drop(16), minus=0.0),
-)  # fmt: skip
+QUESTIONS = from_table("permutation", {f"drop {grid}": _drop(grid) for grid in {*GRIDS, 16}})
 """Which network minds a shuffle, new or always the same, and a control."""
 
 

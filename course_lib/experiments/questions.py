@@ -8,10 +8,12 @@ than it, nor does a question that was asked later than its runs. ``fresh`` seeds
 any of them was run: once they are there, they alone decide.
 """
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import mean
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -20,7 +22,7 @@ from course_lib.experiments.record import Record, measured, unpack_items
 from course_lib.experiments.verdict import CONFIDENCE, Verdict, adjust, two_way_interval, verdict
 from course_lib.experiments.verdict import fact as without_chance
 
-__all__ = ["Conclusion", "Measure", "Question", "answers", "conclusions", "learned"]
+__all__ = ["Conclusion", "Measure", "Question", "answers", "conclusions", "from_table", "learned"]
 
 Measure = str | float | Callable[[Record], float]
 """A number of a record by its key, one that needs no record, or what makes one of a record."""
@@ -42,7 +44,6 @@ class Question:
             name (all its arms, if they name none), so that a seed counts once.
         beyond: Two arms whose difference is subtracted, too: does one lead exceed another?
         bound: The best possible number. Arms closer to it than the margin have met a ceiling.
-        floor: Accuracy that the better arm must reach, where the claim is about trained models.
         items: Name of the numbers that records keep for each test item, if they do; may be left out
             where two arms' accuracies are compared.
         fresh: Seeds that alone decide once all of them are there; named before they were run.
@@ -61,7 +62,6 @@ class Question:
     margin: float | None = None  # the largest difference that counts as none
     beyond: tuple[str, str] | None = None
     bound: float | None = None
-    floor: float | None = None
     items: str = ""
     block: int = 1  # how many neighbouring items depend on each other
     fresh: Sequence[int] = ()
@@ -86,6 +86,34 @@ class Question:
     def arms(self) -> list[str]:
         """All arms that it needs, ``"*"`` among them."""
         return list(dict.fromkeys([self.arm, self.other or self.arm, *(self.beyond or ())]))
+
+
+def rows(table: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Key and settings of each question in a table beside this module; ``fresh``: from, up to."""
+    path = Path(__file__).with_name(f"{table}.toml")
+    for key, row in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        if "fresh" in row:
+            row["fresh"] = range(*row["fresh"])
+        yield key, row
+
+
+def from_table(table: str, measures: Mapping[str, Measure] | None = None) -> tuple[Question, ...]:
+    """The questions of a table, in which ``measures`` stand by their names.
+
+    A key ``a/b`` is about these arms, where no others are named; ``learned x``: :func:`learned`.
+    """
+    known, questions = measures or {}, []
+    for key, row in rows(table):
+        if "arm" not in row:
+            row["arm"], row["other"] = key.split("/")
+        for side in row.keys() & {"metric", "minus"}:
+            name = str(row[side])
+            what, _, column = name.partition(" ")
+            row[side] = known.get(name, learned(column) if what == "learned" else row[side])
+        if "beyond" in row:
+            row["beyond"] = tuple(row["beyond"])
+        questions.append(Question(key, **row))
+    return tuple(questions)
 
 
 @dataclass(frozen=True)
@@ -276,8 +304,6 @@ def _said(measure: Measure) -> str:
 
 def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
     """Why a question can't be tested by arms with these means."""
-    if question.floor is not None and max(means) < question.floor:
-        yield f"accuracy {max(means):.2f} where the claim is about {question.floor:g} and more"
     bound, margin = question.bound, question.margin
     if bound is None or margin is None:
         return

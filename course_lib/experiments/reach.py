@@ -1,14 +1,17 @@
 """What all sizes of an experiment say of a claim together, and how far that reaches.
 
 A small model that is trained for a minute is another question than a document's. So a claim *holds*
-or *fails* by runs at the document's own setting, two pairs of them at least, or where two sizes of
-which one is three times as large agree. What a small size says alone is what was seen there.
+or *fails* by runs at the document's own setting, or where two sizes agree of which one is three
+times as large and one at least was trained to the end; each needs three pairs. Where a document
+leaves open which of two settings was its own, they have to point the same way. All else is what was
+seen in these models.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from course_lib.experiments.doubts import differing
 from course_lib.experiments.questions import ALL, Conclusion, Question, conclusions
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment
@@ -34,13 +37,17 @@ APART = 3.0
 
 DECIDED = ("holds", "fails", "no difference")
 
+PAIRS = 3
+"""Fewer say nothing of a document: with two, the spread is known from one difference alone."""
+
 
 @dataclass(frozen=True)
 class Settled:
     """A claim, and what the records of all sizes say about it.
 
     ``reach``: ``"own"`` where the document's own setting decides or leaves open, ``"two sizes"``
-    where two agree, else ``"small"``; ``away``: of each other size, how far it is from that.
+    where two agree and one was trained to the end, else ``"small"``; ``away``: of each other size,
+    how far it is from that.
     """
 
     question: Question
@@ -51,6 +58,7 @@ class Settled:
     own: tuple[str, ...] = ()  # the sizes that have the document's own setting
     away: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""  # where sizes disagree
+    unfinished: bool = False  # whether two sizes agree of which neither was trained to the end
 
     @property
     def conclusion(self) -> Conclusion:
@@ -65,27 +73,39 @@ class Settled:
     @property
     def where(self) -> str:
         """How far it reaches, in a reader's words."""
+        if self.unfinished:
+            return "at two sizes that agree, neither trained to the end"
+        if self.reach == "small" and self.own:
+            return "with too few pairs at the document's setting to decide"
         if self.reach == "small":
             return (
                 "not tested at the document's size"
                 if _has_setting(self.question)
                 else "by one size alone"
             )
+        if self.reach == "own" and len(self.own) > 1 and self.outcome in DECIDED:
+            return "at each setting that the document may mean"
         return "at the document's setting" if self.reach == "own" else "at two sizes that agree"
+
+    @property
+    def told(self) -> str:
+        """The outcome, and how far it reaches."""
+        return f"{self.word}, {self.where}"
 
     def __str__(self) -> str:
         others = (f"{size}: {self.found[size].verdict.mean:+.3g}" for size in self.found)
         aside = [s for s in others if not s.startswith(f"{self.best}:")]
         judged = self.conclusion.verdict
         numbers = str(judged).partition(": ")[2]
-        said = f"{self.word} {self.where}: {numbers}"
+        said = f"{self.told}: {numbers}"
         return "; ".join([said, *filter(None, [self.remark]), *aside])
 
     def reach_of(self, size: str) -> Reach:
         """How far what one of the sizes says reaches."""
-        if size in self.own:
+        said = self.found[size].verdict
+        alike = said.outcome == self.outcome
+        if size in self.own and _enough(said.n) and (alike or said.outcome not in DECIDED):
             return "own"
-        alike = self.found[size].verdict.outcome == self.outcome
         return "two sizes" if self.reach == "two sizes" and alike else "small"
 
 
@@ -95,48 +115,75 @@ def settle(experiment: Experiment, records: Sequence[Record]) -> list[Settled]:
         size: {c.key: c for c in conclusions(experiment, records, size)}
         for size in experiment.sizes
     }
+    # A run that moves for one question is unfinished for all.
+    moving = {
+        (size, arm)
+        for size, cs in by_size.items()
+        for c in cs.values()
+        if c.converged is False
+        for arm in c.question.arms
+    }
     return [
-        _settle(experiment, found)
+        _settle(experiment, found, {s for s in found if {(s, a) for a in question.arms} & moving})
         for question in experiment.questions
         if (found := {s: cs[question.key] for s, cs in by_size.items() if question.key in cs})
     ]
 
 
-def _settle(experiment: Experiment, found: Mapping[str, Conclusion]) -> Settled:
+def _settle(experiment: Experiment, found: Mapping[str, Conclusion], moving: set[str]) -> Settled:
     question = next(iter(found.values())).question
     configs = {size: _config(experiment, question, size) for size in found}
     setting = next((s for s, size in experiment.sizes.items() if size.own), None)
     own = tuple(s for s in found if experiment.sizes[s].own and _has_setting(question))
     decided = [s for s, c in found.items() if c.verdict.outcome in DECIDED]
     outcomes = {found[s].verdict.outcome for s in decided}
-    # One pair decides nothing; a fact needs none.
-    judges = [s for s in own if found[s].verdict.n != 1]
     pairs = {s: found[s].verdict.n for s in found}
+    enough = [s for s in found if _enough(pairs[s])]
+    judges = [s for s in own if s in enough]
     reach: Reach = "small"
     remark = ""
+    unfinished = False
     # The larger of two that say as much stands for both.
     best = max((s for s in decided or found), key=lambda s: (pairs[s] != 1, [*found].index(s)))
     if judges:
         reach = "own"
         best = max(judges, key=lambda s: (s in decided, pairs[s]))
         said = {found[s].verdict.outcome for s in judges if s in decided}
-        outcome: Outcome = found[best].verdict.outcome if len(said) < 2 else "undecided"
-        if len(said) > 1:
-            remark = "sizes disagree"
-        elif outcomes - {outcome}:
+        outcome: Outcome = found[best].verdict.outcome
+        if len(said) > 1 or any(_contradicts(found[best], found[s]) for s in own):
+            outcome = "undecided"
+            # What the document leaves open.
+            free = differing([configs[s] for s in own])
+            remark = f"it depends on the {' and '.join(free)}, of which the document says nothing"
+        elif {found[s].verdict.outcome for s in decided if s not in own} - {outcome}:
             remark = f"a small size {'says otherwise' if said else 'alone decides'}"
     elif len(outcomes) > 1:
         outcome, remark = "undecided", "sizes disagree"
     else:
         outcome = found[best].verdict.outcome
-        if any(apart(configs[a], configs[b]) for a in decided for b in decided):
-            reach = "two sizes"
+        agree = [s for s in decided if s in enough]
+        if any(apart(configs[a], configs[b]) for a in agree for b in agree):
+            unfinished = moving.issuperset(agree)
+            reach = "small" if unfinished else "two sizes"
     away = {
         s: distance(configs[s], _config(experiment, question, setting))
         for s in found
         if setting and s not in own
     }
-    return Settled(question, found, reach, outcome, best, own, away, remark)
+    return Settled(question, found, reach, outcome, best, own, away, remark, unfinished)
+
+
+def _enough(pairs: int) -> bool:
+    # A fact needs none.
+    return not 0 < pairs < PAIRS
+
+
+def _contradicts(judged: Conclusion, other: Conclusion) -> bool:
+    """Whether another setting, be it by one pair, points away from what was decided."""
+    decided, mean = judged.verdict, other.verdict.mean
+    if decided.outcome == "no difference":
+        return abs(mean) > (decided.margin or 0.0)
+    return decided.outcome in DECIDED and mean * decided.mean < 0
 
 
 def _has_setting(question: Question) -> bool:
@@ -152,7 +199,7 @@ def extent(config: Mapping[str, Any]) -> dict[str, float]:
     """How large a run is, by what its settings tell: in units that cancel between two sizes.
 
     Returns ``weights``; ``data``, the examples there are; ``steps``; and ``seen``, steps times
-    batch.
+    batch. Settings with a ``patience`` do not tell how long a run was.
     """
     made = {}
     if (weights := sum(_widths(config))) > 0:
@@ -163,6 +210,8 @@ def extent(config: Mapping[str, Any]) -> dict[str, float]:
         made["data"] = float(data * share)
     times = config.get("epochs", config.get("rounds", 1)) / share
     batch = config.get("batch_size", 1)
+    if "patience" in config:
+        return made
     if "steps" in config:
         made["steps"] = float(times * share * config["steps"])
     elif data is not None:

@@ -23,7 +23,7 @@ from course_lib.data.translation import (
     korean_english,
 )
 from course_lib.experiments.corpora import Corpus, share_exact, train_translator
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.trained import pack_weights
@@ -206,45 +206,15 @@ def measure(model: EncoderDecoder, data: Corpus) -> dict[str, object]:
     }
 
 
-def _more_errors(one: str, *languages: str) -> Callable[[Record], float]:
-    """Errors of one way to link words, over these languages."""
-    return lambda record: mean(record.results["alignment"][f"{name}, {one}"] for name in languages)
+def _errors(way: str) -> Callable[[Record], float]:
+    """Errors of one way to link words, over all languages."""
+    return lambda record: mean(record.results["alignment"][f"{name}, {way}"] for name in LANGUAGES)
 
 
-def _of_head(language: str) -> Question:
-    claim = (
-        f"The best head links {language.title()} words to English ones with fewer errors than a "
-        "count of places."
-    )
-    return Question(
-        f"head-{language}",
-        claim,
-        "the lecture",
-        "translator",
-        metric=f"alignment.{language}, counting",
-        minus=f"alignment.{language}, best head",
-        margin=0.05,
-    )
-
-
-QUESTIONS = (
-    Question("order",
-             "Attention goes through a sentence of like word order more in order than through one "
-             "of another.",
-             "the patterns essay", "translator", metric="order_of_attention.german",
-             minus="order_of_attention.korean", margin=0.1),
-    *map(_of_head, LANGUAGES),
-    Question("mean", "The mean of the last layer's heads has fewer errors than the best head.",
-             "beside the lecture", "translator", metric=_more_errors("best head", *LANGUAGES),
-             minus=_more_errors("mean of heads", *LANGUAGES), margin=0.05),
-    Question("row", "The row that predicts a word has fewer errors than the row that reads it.",
-             "control", "translator", metric=_more_errors("row that reads", *LANGUAGES),
-             minus=_more_errors("mean of heads", *LANGUAGES)),
-    Question("learns",
-             "More sentences are translated without an error after the last epoch than after the "
-             "first.",
-             "control", "translator", metric=learned("exact"), minus=0.0),
-)  # fmt: skip
+QUESTIONS = from_table(
+    "read_translation",
+    {way: _errors(way) for way in ("best head", "mean of heads", "row that reads")},
+)
 """The documents' claims, the course's own question, and controls."""
 
 

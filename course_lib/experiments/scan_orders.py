@@ -14,26 +14,14 @@ from torch import Tensor
 
 from course_lib.data.cifar import load_cifar10
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.positions import Scan, scan_order
 from course_lib.training import seeded_generator
 
 ARMS: dict[str, dict[str, Any]] = {scan: {"scan": scan} for scan in get_args(Scan)}
-_ESSAY = "the sequence-and-space essay"
-QUESTIONS = tuple(
-    Question(f"{better}/{worse}", claim, document, worse, better, "packed_share", margin=0.01,
-             fresh=range(10, 30) if worse == "spiral" else (), differs="scan")
-    for better, worse, claim, document in (
-        ("raster", "column", "Rows pack better than columns.", _ESSAY),
-        ("raster", "hilbert", "Rows pack better than Hilbert's curve.", _ESSAY),
-        ("snake", "raster", "Without jumps at the ends of rows, rows pack better.", "a guess"),
-        ("raster", "zigzag", "Rows pack better than diagonals.", _ESSAY),
-        ("raster", "spiral", "Rows pack better than a spiral.", _ESSAY),
-        ("raster", "random", "Rows pack better than a random order.", "control"),
-    )
-)  # fmt: skip
+QUESTIONS = from_table("scan_orders")
 """Rows beside the other scans, and a control."""
 
 

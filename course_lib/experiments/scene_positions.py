@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.training import count_parameters, seeded_generator
@@ -23,25 +23,7 @@ ARMS: dict[str, dict[str, Any]] = {
     name: {"positions": name} for name in ("none", "learned", "fixed", "axial", "mixed")
 }
 _ESSAY, _SMALL, _LARGE = "the sequence-and-space essay", "at_32", "at_48"
-QUESTIONS = (
-    Question("where", "Positions help to say where.", "control",
-             "learned", "none", f"{_SMALL}.where", differs="positions"),
-    Question("left of", "Positions help to say left of.", _ESSAY,
-             "learned", "none", f"{_SMALL}.left of", margin=0.05, differs="positions"),
-    Question("what", "Positions help to say what.", _ESSAY,
-             "learned", "none", f"{_SMALL}.what", margin=0.05, fresh=range(20, 50),
-             differs="positions"),
-    Question("resampled/fixed",
-             "On a finer grid, a resampled table says better where than sinusoids that go on.",
-             "a guess", "learned", "fixed", f"{_LARGE}.where", margin=0.05, differs="positions"),
-    Question("resampled/axial",
-             "On a finer grid, a resampled table says better where than rotations that go on.",
-             "a guess", "learned", "axial", f"{_LARGE}.where", margin=0.05, differs="positions"),
-    Question("mixed/axial",
-             "On a finer grid, mixed rotations say better where than axial ones.",
-             "the paper on mixed rotations", "mixed", "axial", f"{_LARGE}.where", margin=0.05,
-             differs="positions"),
-)  # fmt: skip
+QUESTIONS = from_table("scene_positions")
 """Questions with and without positions, schemes on a finer grid, and a control."""
 
 

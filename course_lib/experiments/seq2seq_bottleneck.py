@@ -15,7 +15,7 @@ from torch import Tensor
 
 from course_lib.data.translation import collate, korean_english
 from course_lib.experiments.corpora import Corpus, exact_matches, train_translator
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_rivals import RESULTS
@@ -163,20 +163,10 @@ def _long(record: Record) -> float:
     return share(record, shortest=LONG)
 
 
-QUESTIONS = (
-    Question("long-sentences",
-             "With one context vector, long sentences are translated worse than short ones.",
-             "the lecture", "gru", metric=_short, minus=_long, margin=0.02,
-             versus="its long sentences"),
-    Question("attention",
-             "On long sentences attention translates better than one context vector.",
-             "the lecture", "gru-attention", "gru", _long, margin=0.02, differs="attention"),
-    Question("bottleneck", "With attention, less is lost from short to long sentences.",
-             "the lecture", "gru", "gru-attention", lambda record: _short(record) - _long(record),
-             margin=0.02, differs="attention"),
-    Question("learns", "Attention after the last epoch is better than after the first.",
-             "control", "gru-attention", metric=learned("exact"), minus=0.0),
-)  # fmt: skip
+QUESTIONS = from_table(
+    "seq2seq_bottleneck",
+    {"short": _short, "long": _long, "loss": lambda record: _short(record) - _long(record)},
+)
 """The lecture's claims, and a control.
 
 A long sentence offers more chances of an error, so the first claim would hold of any model. The

@@ -1,6 +1,8 @@
 """Running a record again: how far its numbers are from those that come out now."""
 
+import contextlib
 import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,13 +44,8 @@ def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> 
     kept = found[run]
     if not bill(experiment, kept.size, [kept.seed], [kept.arm], results_dir).done:
         raise Refused(f"{experiment.name} has other settings now than {run} was made with")
-    # Another number of threads adds up in another order.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(int(kept.hardware.get("threads", threads)))
-    try:
+    with by_threads(int(kept.hardware.get("threads", torch.get_num_threads()))):
         path, _ = run_one(experiment, kept.arm, kept.seed, kept.size, build, build / "runs")
-    finally:
-        torch.set_num_threads(threads)
     again = load_record(path)
     of_arm = [r for r in records if (r.arm, r.size) == (kept.arm, kept.size)]
     rows = []
@@ -58,3 +55,14 @@ def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> 
         spread = statistics.stdev(seeds) if len(seeds) > 1 else 0.0
         rows.append(Again(metric, was, now, abs(now - was) / spread if spread else None))
     return rows
+
+
+@contextlib.contextmanager
+def by_threads(number: int) -> Iterator[None]:
+    """Compute by so many threads: another number of them adds up in another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -135,7 +135,7 @@ _CHANGES = {
 }  # fmt: skip
 QUESTIONS = (
     *(Question(f"{arm}/vit", f"The transformer is more accurate with {what}.",
-               "beside the CIFAR-10 report", arm, "vit", margin=0.01, floor=0.6,
+               "beside the CIFAR-10 report", arm, "vit", margin=0.01,
                differs=" ".join(sorted(ARMS[arm])))
       for arm, what in _CHANGES.items()),
     Question("long", "With registers fewer patches are longer than twice the median.",

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from course_lib.attention_maps import attention_distance
 from course_lib.data.cifar import IMAGE_STD, PIXEL_STD, Cifar10, load_cifar10, normalise
 from course_lib.experiments.provenance import Clock
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse, Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_cifar10 import augment, make_optimizer
@@ -127,21 +127,6 @@ ARMS: dict[str, dict[str, Any]] = {
 }
 KEPT = ("resnet",)
 """Arms whose trained weights stay beside the record of seed 0."""
-_REPORT, _ESSAY = "the CIFAR-10 report", "the sequence-and-space essay"
-
-
-# The first two seeds had been run when these were asked.
-_ASKED = "2026-11-21T17:20:34+00:00"
-_FRESH = range(10, 20)
-
-
-def _without(arm: str, what: str) -> Question:
-    claim = f"Without {what} the model is less accurate."
-    (changed,) = ARMS[arm]
-    return Question(
-        f"whole/{arm}", claim, _REPORT, "whole", arm, margin=0.02, fresh=_FRESH, differs=changed,
-        asked=_ASKED,
-    )  # fmt: skip
 
 
 def _by_layer(record: Record) -> list[float]:
@@ -152,29 +137,14 @@ def _by_layer(record: Record) -> list[float]:
     return [mean(distances) for _, distances in sorted(layers.items())]
 
 
-QUESTIONS = (
-    _without("no-positions", "positions"), _without("one-head", "more than one head"),
-    _without("no-residual", "residual connections"), _without("no-norm", "layer norms"),
-    _without("no-ffn", "feed-forward parts"),
-    Question("seventy", "Without positions no more than 70 % of the accuracy is kept.", _ESSAY,
-             "no-positions", "whole", minus=lambda record: 0.7 * record.results["accuracy"],
-             sign=-1, margin=0.02, versus="70 % of the whole model's accuracy",
-             differs="positions", asked=_ASKED, fresh=_FRESH),
-    Question("deeper", "After training the last layer looks further than the first.", _ESSAY,
-             "whole", metric=lambda record: _by_layer(record)[-1],
-             minus=lambda record: _by_layer(record)[0], margin=0.5, versus="the first layer",
-             asked=_ASKED, fresh=_FRESH),
-    Question("no-residual/no-norm", "Norms are missed more than residual connections.", _REPORT,
-             "no-residual", "no-norm", margin=0.02, differs="layer_norm residual",
-             asked=_ASKED, fresh=_FRESH),
-    Question("whole/coarse", "Larger patches cost accuracy.", _REPORT, "whole", "coarse",
-             margin=0.02, differs="patch_size", asked=_ASKED, fresh=_FRESH),
-    Question("mean/whole", "The mean of the patches classifies better than a class token.",
-             "a guess", "mean", "whole", margin=0.02, fresh=_FRESH,
-             differs="pooling", asked=_ASKED),
-    Question("whole/quarter", "Shown a quarter of each picture, the model is less accurate.",
-             "control", "whole", "quarter", differs="visible"),
-)  # fmt: skip
+QUESTIONS = from_table(
+    "vit_ablations",
+    {
+        "70 % of the accuracy": lambda record: 0.7 * record.results["accuracy"],
+        "first layer": lambda record: _by_layer(record)[0],
+        "last layer": lambda record: _by_layer(record)[-1],
+    },
+)
 """The report's ablations, patches, pooling, and a control."""
 
 

@@ -9,31 +9,14 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from course_lib.experiments import vit_study
-from course_lib.experiments.questions import Question, learned
+from course_lib.experiments.questions import Question, from_table, learned
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import CPU, FULL, Seeing, SeeingRun, as_config
 from course_lib.experiments.vit_study import STUDY_CPU, STUDY_DAY, STUDY_FULL
 from course_lib.vit import Positions
 
 ARMS: dict[str, dict[str, Any]] = {name: {"positions": name} for name in get_args(Positions)}
-_ESSAY = "the sequence-and-space essay"
-QUESTIONS = (
-    Question("fixed/learned", "Fixed codes are more accurate than learned ones.", "a guess",
-             "fixed", "learned", margin=0.02, differs="positions"),
-    Question("fixed/sinusoid", "Row and column are more accurate than the patch's number.", _ESSAY,
-             "fixed", "sinusoid", margin=0.02, fresh=range(10, 30), differs="positions"),
-    Question("fixed/added", "Codes side by side are more accurate than their sum.", "a guess",
-             "fixed", "added", margin=0.02, fresh=range(30, 40), differs="positions"),
-    Question("axial/fixed", "Axial rotations are more accurate than codes that are added.",
-             "a guess", "axial", "fixed", margin=0.02, fresh=range(30, 40), differs="positions"),
-    Question("mixed/axial", "Mixed rotations are more accurate than axial ones.",
-             "the paper on mixed rotations", "mixed", "axial", margin=0.02, fresh=range(30, 40),
-             differs="positions"),
-    Question("fixed/none", "Positions make the model more accurate.", "the CIFAR-10 report",
-             "fixed", "none", margin=0.02, fresh=range(10, 30), differs="positions"),
-    Question("learns", "After the last epoch the model is better than after the first.",
-             "control", "*", metric=learned("accuracy"), minus=0.0),
-)  # fmt: skip
+QUESTIONS = from_table("vit_positions")
 """Position schemes beside each other and beside none, and a control."""
 
 EXPERIMENT = Experiment(
@@ -52,9 +35,9 @@ EXPERIMENT = Experiment(
 
 # Of the experiment that came first; its records name no other settings.
 _FIRST = (
-    "n_train", "epochs", "d_model", "n_layers", "n_heads", "d_ff", "dropout", "batch_size",
-    "optimizer", "learning_rate", "weight_decay", "warmup", "crop", "std",
-)  # fmt: skip
+    "n_train epochs d_model n_layers n_heads d_ff dropout batch_size optimizer learning_rate "
+    "weight_decay warmup crop std"
+).split()
 
 
 def _first(settings: SeeingRun) -> dict[str, Any]:

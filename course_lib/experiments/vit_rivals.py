@@ -14,7 +14,7 @@ from torch import nn
 
 import course_lib
 from course_lib.experiments import vit_ablations
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.registry import Experiment, Size
 from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, as_config
 
@@ -24,19 +24,7 @@ ARMS = {
     for suffix, share in (("", 1.0), ("-few", 0.2))
     for kind in ("vit", "resnet")
 }
-
-
-_REPORT = "the CIFAR-10 report"
-_FEW = ("resnet-few", "vit-few")
-QUESTIONS = (
-    Question("few", "On few images a transformer is less accurate than a convolutional network.",
-             _REPORT, *_FEW, margin=0.02, floor=0.6, differs="kind"),
-    Question("gap", "With five times the images the convolutional network's lead is smaller.",
-             _REPORT, *_FEW, beyond=("resnet", "vit"), margin=0.02, floor=0.6,
-             differs="kind share"),
-    Question("more", "Five times the images make the transformer more accurate.", "control",
-             "vit", "vit-few", differs="share"),
-)  # fmt: skip
+QUESTIONS = from_table("vit_rivals")
 """Which network leads on few images, whether more images close the gap, and a control."""
 
 EXPERIMENT = Experiment(

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.attention_maps import entropy
-from course_lib.experiments.questions import Question
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.vit_ablations import (
@@ -76,7 +76,6 @@ ARMS: dict[str, dict[str, Any]] = {
     # Maps of 256 patches are large, and few pictures tell how far they look.
     "few-2": {"patch_size": 2, "share": 0.2, "n_mapped": 5},
 }
-_REPORT, _DEIT = "the CIFAR-10 report", "the paper on distilled transformers"
 
 
 def _last_layer(record: Record) -> float:
@@ -84,42 +83,15 @@ def _last_layer(record: Record) -> float:
     return record.metrics[-1][f"distance_{layers}"]
 
 
-QUESTIONS = (
-    Question("whole/sgd", "AdamW gets further than SGD at a rate of 0.1 in as many steps.",
-             "a guess", "whole", "sgd", margin=0.02,
-             differs="learning_rate optimizer weight_decay"),
-    Question("hybrid/whole", "Convolutions in front make the model more accurate.", _REPORT,
-             "hybrid", "whole", margin=0.02, differs="kind"),
-    Question("soft-teacher/whole", "A convolutional teacher's distribution helps.", _DEIT,
-             "soft-teacher", "whole", margin=0.02, differs="teacher"),
-    Question("hard-teacher/whole", "A convolutional teacher's answers help.", _DEIT,
-             "hard-teacher", "whole", margin=0.02, differs="teacher"),
-    Question("hard-teacher/soft-teacher", "Answers teach better than distributions.", _DEIT,
-             "hard-teacher", "soft-teacher", margin=0.02, fresh=range(10, 20), differs="teacher"),
-    Question("share-20/share-5",
-             "With 5 % of the pictures accuracy is lower than with 20 %.", _REPORT,
-             "share-20", "share-5", margin=0.02, differs="share"),
-    # The report's table of models: differences of one and two points between trained models.
-    Question("few-resnet/few-4", "A convolutional network is more accurate than patches of 4.",
-             _REPORT, "few-resnet", "few-4", margin=0.01, floor=0.6, differs="kind patch_size"),
-    Question("few-2/few-4", "Patches of 2 are more accurate than patches of 4.", _REPORT,
-             "few-2", "few-4", margin=0.01, floor=0.6, differs="patch_size"),
-    Question("few-4/share-20", "Patches of 4 are more accurate than patches of 8.", _REPORT,
-             "few-4", "share-20", margin=0.02, fresh=range(10, 20),
-             differs="patch_size", asked="2026-11-21T23:56:34+00:00"),
-    Question("few-4-shifted/few-4", "Pictures that are shifted anew each time help.", _REPORT,
-             "few-4-shifted", "few-4", margin=0.01, floor=0.6, differs="crop"),
-    Question("whole/share-20", "With 20 % of the pictures accuracy is lower than with all.",
-             "control", "whole", "share-20", differs="share"),
-    Question("deeper", "After training the last layer looks further than the first.",
-             "the sequence-and-space essay", "whole", metric=_last_layer,
-             minus=lambda record: record.metrics[-1]["distance_1"], versus="the first layer",
-             margin=0.5, fresh=range(10, 20)),
-    Question("sharper", "While training goes on the first layer's attention gets sharper.",
-             "a guess", "whole", metric=lambda record: record.metrics[0]["entropy_1"],
-             minus=lambda record: record.metrics[-1]["entropy_1"], versus="after training",
-             margin=0.05),
-)  # fmt: skip
+QUESTIONS = from_table(
+    "vit_study",
+    {
+        "distance of the first": lambda record: record.metrics[-1]["distance_1"],
+        "distance of the last layer": _last_layer,
+        "entropy at first": lambda record: record.metrics[0]["entropy_1"],
+        "entropy at the end": lambda record: record.metrics[-1]["entropy_1"],
+    },
+)
 """Each change beside what was changed, depth and distance, and a control."""
 
 

@@ -20,7 +20,14 @@ from course_lib.checks.exercise import ANSWERS, BANK, Exercise, find
 from course_lib.checks.exercise import identifiers as every
 from course_lib.checks.grading import grade_source
 from course_lib.checks.recognition import composed
-from course_lib.checks.recorded import SEEDS, SUFFIX, Records, returned_sketch
+from course_lib.checks.recorded import (
+    SEEDS,
+    SLICES,
+    SUFFIX,
+    Records,
+    Unrecorded,
+    returned_sketch,
+)
 from course_lib.experiments.source import Symbol, reached
 from course_lib.files import write_whole
 from course_lib.handout.library_apart import answers
@@ -110,7 +117,7 @@ def record(identifier: str, names: Sequence[str]) -> Records:
             for name, source in {**known, **composed(exercise)}.items():
                 outcomes = zip(*grade_source(exercise, source, seed).outcomes(), strict=True)
                 records.mistakes[seed, name] = [
-                    (passed, returned_sketch(returned)) for passed, returned in outcomes
+                    (passed, returned_sketch(returned).rounded()) for passed, returned in outcomes
                 ]
     return records
 
@@ -140,14 +147,26 @@ def _listening(exercise: Exercise, names: Sequence[str], records: Records) -> It
 
         return call
 
+    def slices(*args: Any) -> Any:
+        # Whatever the answer, those of a seed are the same, and they take long.
+        with contextlib.suppress(Unrecorded):
+            return records.value(SLICES, args, {})
+        exercise.reference, recorder = reference, exercise.reference
+        value = type(exercise).slices(exercise, *args)
+        exercise.reference = recorder
+        records.keep(SLICES, args, {}, value)
+        return value
+
     reference, own = exercise.reference, {name: module[name] for name in names}
     exercise.reference = listening(reference)
+    vars(exercise)[SLICES] = slices
     module.update({name: listening(function) for name, function in own.items()})
     try:
         yield
     finally:
         module.update(own)
         exercise.reference = reference
+        del vars(exercise)[SLICES]
 
 
 def reference_source(exercise: Exercise) -> str:

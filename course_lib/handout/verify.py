@@ -26,7 +26,7 @@ from course_lib.grading.judging.forkserver import ForkServer
 from course_lib.grading.judging.judge import Judged, judge_notebook
 from course_lib.grading.judging.marking import MOST_MEMORY
 from course_lib.grading.judging.results import Task
-from course_lib.grading.review.fingerprint import Alphabet, of_code
+from course_lib.grading.review.similarity import fingerprints, solution_cells
 from course_lib.handout.proof import Packed, Proof, Step
 
 # How many steps of a path are run again, and questions on one notebook.
@@ -140,20 +140,15 @@ def _judged(
 
 def _published(judged: Judged, assignment: authoring.Assignment) -> Iterator[str]:
     """Answers that are the course's own, names and layout aside."""
-    alphabet = Alphabet()
-
-    def runs(source: str) -> set[int]:
-        return set(alphabet.fingerprint(of_code(source)).hashes)
-
-    released = {id_of(cell): runs(cell.source) for cell in assignment.release.cells if id_of(cell)}
-    own = {id_of(cell): runs(cell.source) for cell in assignment.solution.cells if id_of(cell)}
-    for cell in judged.notebook.cells:
-        name = id_of(cell)
-        if cell.cell_type != "code" or not name.endswith("-solution") or name not in own:
+    own = fingerprints(assignment)
+    notebooks = judged.notebook, assignment.solution
+    answers, solution = (own(solution_cells(notebook)) for notebook in notebooks)
+    for name, answer in answers.items():
+        runs, exercise = answer.print_.hashes, name.removesuffix("-solution")
+        if exercise == name or name not in solution or len(runs) < LONG:
             continue
-        theirs = runs(cell.source) - released[name]
-        if len(theirs) >= LONG and len(theirs & own[name]) >= ALIKE * len(theirs):
-            yield name.removesuffix("-solution")
+        if len(runs & solution[name].print_.hashes) >= ALIKE * len(runs):
+            yield exercise
 
 
 def _out_of_order(steps: Sequence[Step], now: datetime) -> Iterator[str]:

@@ -87,6 +87,10 @@ def folders(place: HubSettings, root: Path) -> None:
         _ensure(folder, mode)
     # As /tmp: everybody writes, and nobody moves what belongs to others.
     _ensure(place.exchange, 0o1777)
+    # Instructors open a socket there; others reach it by its name.
+    lecture = place.lecture.parent
+    _ensure(lecture, 0o771)
+    shutil.chown(lecture, group=place.instructors)
     _account(place, place.grader)
     course = place.exchange / place.course
     if not course.exists():

@@ -62,6 +62,11 @@ class HubSettings:
         return self.state / "exchange"
 
     @property
+    def lecture(self) -> Path:
+        """Where checks send while a lecture's page is on."""
+        return self.state / "lecture" / "checks"
+
+    @property
     def hub(self) -> Path:
         """What the hub remembers; root's alone."""
         return self.state / "hub"

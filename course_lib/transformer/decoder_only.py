@@ -90,7 +90,9 @@ class DecoderOnly(nn.Module):
         Args:
             tokens: Integers ``(B, T)``; with caches those that follow what is cached.
             mask: What no token may see besides those after it: boolean, broadcastable to
-                ``(B, H, T, S)``, where S is T and what is cached.
+                ``(B, H, T, S)``, where S is T and what is cached. Learned and sinusoidal positions
+                are counted from the first column, so there texts are padded on the right; rotary
+                ones and none leave the side open.
             caches: Of each block, as :meth:`make_caches` makes them.
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
             return_weights: Whether to return the attention weights ``(L, B, H, T, S)``, too.

@@ -34,6 +34,7 @@ c.Spawner.default_url = "/lab"
 c.Spawner.env_keep = ["LANG", "LC_ALL"]
 c.Spawner.environment = {
     "PATH": place.path,
+    "COURSE_LECTURE": str(place.lecture),
     # Students see Assignment List and Validate; instructors also the list of their courses.
     "JUPYTER_CONFIG_PATH": lambda spawner: place.config_path(
         "instructor" if spawner.user.name in instructors else "student"

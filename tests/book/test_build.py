@@ -19,6 +19,7 @@ from course_lib.book.page_keys import page_keys
 from course_lib.claims import load_claims
 
 ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
 
 MODULE = '''"""A module."""
 
@@ -186,7 +187,7 @@ def test_a_source_that_changes_meanwhile_is_looked_at_again(
 
 @pytest.mark.slow
 def test_a_changed_module_executes_the_pages_that_see_it(checkout: Path) -> None:
-    """With jupyter-book itself."""
+    """With Sphinx itself."""
     (checkout / "_toc.yml").write_text(
         "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/other\n"
     )
@@ -213,7 +214,7 @@ def test_a_changed_module_executes_the_pages_that_see_it(checkout: Path) -> None
 
 @pytest.mark.slow
 def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
-    """With jupyter-book itself: a page that runs, a cell that fails, a warning."""
+    """With Sphinx itself: a page that runs, as Jupyter Book sets it; a failure, a warning."""
     root = tmp_path / "small"
     (root / "book").mkdir(parents=True)
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
@@ -237,6 +238,25 @@ def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
             build(root, echo=quiet)
             shown = (root / "_build" / "html" / "book" / "intro.html").read_text()
             assert "<span></span>42" in shown
+            other = root / "_build" / "other"
+            by_jupyter_book = [BIN / "jupyter-book", "build", root, "--path-output", other, "-n"]
+            subprocess.run(by_jupyter_book, check=True, capture_output=True)
+            assert (other / "_build" / "html" / "book" / "intro.html").read_text() == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("_config.yml", "title: [", "_config.yml cannot be read:\n(.*\n)*.*ParserError"),
+        ("_toc.yml", "format: none", "did not build:\n(.*\n)*.*'format' key value not recognised"),
+    ],
+)
+def test_files_that_are_no_configuration_are_said_so(
+    checkout: Path, name: str, text: str, says: str
+) -> None:
+    (checkout / name).write_text(text)
+    with pytest.raises(BuildError, match=says):
+        build(checkout, echo=quiet)
 
 
 @pytest.mark.slow

@@ -32,14 +32,14 @@ def test_pages_with_formulas_are_declared(tmp_path: Path) -> None:
         "content.opf": LIST,
         "nav.xhtml": "<math/>",
         "book/a.xhtml": "<p><math/></p>",
-        "book/b.xhtml": "<p>math</p>",
+        "book/b.xhtml": "<p>math</p><svg/>",
         "c.svg": "<svg/>",
     }
     with zipfile.ZipFile(path, "w") as book:
         for name, text in files.items():
             way = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
             book.writestr(name, text, way)
-    assert complete(path) == 1
+    assert complete(path) == 2
     assert complete(path) == 0  # twice is as good as once
     with zipfile.ZipFile(path) as book:
         after = {entry.filename: book.read(entry).decode() for entry in book.infolist()}
@@ -48,7 +48,7 @@ def test_pages_with_formulas_are_declared(tmp_path: Path) -> None:
     items = {
         e.get("id"): e.get("properties") for e in ElementTree.fromstring(after["content.opf"])[0]
     }
-    assert items == {"nav": "nav", "a": "mathml", "b": None, "c": None}
+    assert items == {"nav": "nav", "a": "mathml", "b": "svg", "c": None}
     assert {**after, "content.opf": LIST} == files
 
 
@@ -56,13 +56,14 @@ def test_whom_it_is_for_is_said_once_however_often_it_is_completed(tmp_path: Pat
     path = tmp_path / "a.epub"
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("content.opf", "<metadata><dc:language>en</dc:language></metadata>")
-        book.writestr("nav.xhtml", '<html xmlns=""><nav epub:type="toc"/></html>')
+        book.writestr("nav.xhtml", '<html xmlns=""><nav epub:type="toc"/><pre>x</pre></html>')
     complete(path)
     complete(path)
     with zipfile.ZipFile(path) as book:
         listed, nav = book.read("content.opf").decode(), book.read("nav.xhtml").decode()
     assert listed.count("accessibilitySummary") == 1
     assert nav.count("doc-toc") == nav.count(' lang="en"') == 1
+    assert nav.count('<pre tabindex="0">') == nav.count("<pre") == 1
 
 
 PAGE = """# Hello
@@ -80,6 +81,9 @@ options:
 ```{raw} html
 <figure class="course-figure"><noscript><p>It shows this.</p></noscript></figure>
 <script>if (1 < 2 && 2 > 1) {}</script>
+<p>Either <p>of</p><ul><li>two</li></ul></p>
+<svg viewBox="0 0 9 9" role="img" aria-label="A line"><defs><linearGradient id="g"><stop
+offset="0"/></linearGradient></defs><path d="M0 0H9" stroke="url(#g)"/></svg>
 ```
 """
 
@@ -117,7 +121,9 @@ def test_a_real_epub_is_whole_and_well_formed(tmp_path: Path) -> None:
         assert wanted in intro
     assert intro.index("As it is.") > intro.rindex("No."), "the right one is dealt last"
     assert "<script" not in intro and "<input" not in intro
-    assert 'properties="mathml"' in pages["content.opf"].decode()
+    for wanted in ('viewBox="0 0 9 9"', "<linearGradient", 'xmlns="http://www.w3.org/2000/svg"'):
+        assert wanted in intro
+    assert 'properties="mathml svg"' in pages["content.opf"].decode()
     assert intro.count("../_static/") > 3
     assert 'property="schema:accessMode">textual' in pages["content.opf"].decode()
     assert all(b' lang="en"' in page for name, page in pages.items() if name.endswith(".xhtml"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from course_lib.book.notebooks import BRANCH, NotebookError, Site, notebook, write_notebooks
@@ -179,6 +180,23 @@ def test_every_page_with_code_has_one_and_nothing_of_the_book_is_left(made: Path
         assert left is None, f"{name}: {left}"
 
 
+def test_those_of_assignments_install_the_wheel_where_there_is_no_course(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
+    assert len(released) > 15
+    for path in released:
+        start, *rest = nbformat.read(made / path.relative_to(ROOT), as_version=4).cells
+        assert rest == nbformat.read(path, as_version=4).cells
+    shell, asked = InteractiveShell(), list[str]()
+    shell.register_magic_function(asked.append, magic_name="pip")
+    shell.run_cell(start.source).raise_error()
+    assert asked == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    shell.run_cell(start.source).raise_error()
+    assert asked == [f"install --quiet {Site.of(ROOT).wheel}"]
+
+
 @pytest.mark.slow
 def test_one_runs_from_top_to_bottom(made: Path, tmp_path: Path) -> None:
     """In a folder where there is no course: the first cell clones it; pip itself is left out."""
@@ -204,5 +222,7 @@ def test_one_runs_from_top_to_bottom(made: Path, tmp_path: Path) -> None:
 
 def test_the_colab_button_opens_the_notebook(built_book: Path) -> None:
     page = (built_book / "book" / "chapters" / "03_attention.html").read_text(encoding="utf-8")
-    (url,) = set(re.findall(r'href="(https://colab[^"]*)"', page))
-    assert url.endswith(f"/blob/{BRANCH}/book/chapters/03_attention.ipynb")
+    button, box = sorted(set(re.findall(r'href="(https://colab[^"]*)"', page)))
+    assert button.endswith(f"/blob/{BRANCH}/book/chapters/03_attention.ipynb")
+    assert box.endswith(f"/blob/{BRANCH}/exercises/03_attention/03_attention.ipynb")
+    assert box.partition("/blob/")[0] == button.partition("/blob/")[0]

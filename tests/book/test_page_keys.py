@@ -32,6 +32,8 @@ def test_names_are_followed_to_where_they_are_defined() -> None:
          "course_lib/figures/mask_builder.js", "course_lib/figures/kv_cache_stepper.js"),
         ('from course_lib.experiments import get\nget("cost")',
          "course_lib/experiments/cost.py", "course_lib/experiments/scan_orders.py"),
+        ('from course_lib.experiments import get\nget("cost")',
+         "course_lib/experiments/cost.toml", "course_lib/experiments/scan_orders.toml"),
     ],
 )  # fmt: skip
 def test_what_a_page_names_is_seen_and_its_siblings_are_not(

@@ -8,6 +8,7 @@ from typing import Any
 
 from course_lib.book.results import ran
 from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, Record, load_record
+from course_lib.experiments.reach import distance, extent
 
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
 ARMS = list(EXPERIMENT.arms)[:2]
@@ -39,3 +40,16 @@ def test_beside_a_result_stands_what_a_run_was_and_cost() -> None:
     )
     seen = replace(RECORDS[2], config={"epochs": 1, "n_train": 5000, "batch_size": 50})
     assert "2,000 weights, 5,000 examples, 1 epochs, 1 run" in ran([seen])
+
+
+def test_a_run_that_stopped_early_is_not_said_to_have_had_all_epochs() -> None:
+    folder = SHIPPED_RESULTS / "informer-ablations"
+    day = [load_record(folder / f"vanilla-day-{seed}.json") for seed in range(3)]
+    assert "4 to 5 of 6 epochs, tested as after 1 to 2, 267 steps each" in ran(day)
+    full = load_record(folder / "vanilla-full-0.json")
+    assert " 6 epochs, 267 steps each" in ran([full])
+    # Where the settings don't tell how long a run was, no share of it is printed.
+    what = EXPERIMENTS["informer-ablations"]
+    small, own = (what.config("vanilla", size) for size in ("cpu", "day"))
+    assert "steps" not in extent(own) and "steps" not in distance(small, own)
+    assert "steps 25 %" in distance(small, what.config("vanilla", "full"))

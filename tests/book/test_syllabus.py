@@ -131,6 +131,9 @@ def test_the_command_prints_a_table_and_speaks_json(capsys, monkeypatch):
     assert main(["syllabus", "--start", "2026-10-12", "--core", "--weeks", "12", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["chapters"] == 12 and len(facts["weeks"]) == 12
+    goals = [chapter["goal"] for week in facts["weeks"] for chapter in week["chapters"]]
+    assert not any("](" in goal for goal in goals), "a link leads nowhere outside the book"
+    assert any("On the second page" in goal for goal in goals)
     assert main(["syllabus", "--start", "2026-10-12", "--weeks", "0"]) == 2
     assert "at least 1" in capsys.readouterr().err
     for bad in ("12.10.2026", "2026-02-30", ""):

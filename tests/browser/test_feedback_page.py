@@ -48,6 +48,17 @@ def test_nothing_runs_and_nothing_is_fetched(page):
     assert page.title().startswith("03_attention: feedback")
 
 
+def test_no_matrix_is_cut_beside_free_space(page):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(page.address + "feedback.html")
+    for shown in page.locator(".shown details").all():
+        shown.evaluate("one => { one.open = true; }")
+    cut = page.locator(".pair pre").evaluate_all(
+        "all => all.map(one => one.scrollWidth - one.clientWidth)"
+    )
+    assert cut and not any(cut)
+
+
 def test_a_student_can_read_it_on_a_telephone(page):
     page.goto(page.address + "feedback.html")
     wide = page.evaluate("document.documentElement.scrollWidth")

@@ -14,5 +14,6 @@ def test_both_examples_are_real_and_short():
     shown = [textwrap.dedent(b) for b in BLOCK.findall(text) if "@exercise." in b]
     assert [b.split("(")[0] for b in shown] == ["@exercise.prop", "@exercise.mistake"]
     for block, file in zip(shown, files, strict=True):
-        assert block in file.read_text(encoding="utf-8")
+        alike = block in file.read_text(encoding="utf-8")
+        assert alike, f"CONTRIBUTING.md shows something else than {file.name}: change both"
     assert [len(block.splitlines()) for block in shown] == [6, 5]

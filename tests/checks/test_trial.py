@@ -92,9 +92,10 @@ def constant(q, k, v):
         (constant, "does not depend on `q`"),
     ],
 )
-def test_gradients_of_what_rounds_to_single_precision_inside(answer, why):
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gradients_of_what_rounds_to_single_precision_inside(answer, why, dtype):
     def run(t):
-        t.gradient(*(t.randn(4, 3, dtype=torch.float64) for _ in range(3)))
+        t.gradient(*(t.randn(4, 3, dtype=dtype) for _ in range(3)))
 
     said = refused(run, attend, answer)
     assert said == why or why in said

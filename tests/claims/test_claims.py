@@ -149,8 +149,13 @@ def test_what_a_small_run_alone_has_seen_is_marked() -> None:
             finding = first(claim.id)
             assert finding is not None
             small = any(one.reach == "small" for one in named)
-            marked = "not tested at the document's size" in finding.told
-            assert (marked or "by one size alone" in finding.told) == small
+            marks = (
+                "not tested at the document's size",
+                "by one size alone",
+                "neither trained to the end",
+                "with too few pairs at the document's setting",
+            )
+            assert any(mark in finding.told for mark in marks) == small
             assert finding.holds is None or not small
             assert not (small and finding.told.startswith(("holds", "fails")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +18,8 @@ from course_lib.experiments import (
     conclusions,
     load_record,
 )
-from course_lib.experiments.questions import ALL, answers, learned
+from course_lib.experiments import questions as questions_module
+from course_lib.experiments.questions import ALL, answers, from_table, learned
 from course_lib.experiments.record import pack_items
 from course_lib.experiments.registry import Job, Outcome
 
@@ -54,6 +56,22 @@ def toy(*questions: Question) -> Experiment:
 
     sizes = {"cpu": Size({"epochs": 1}, (0, 1, 2), 1, "a desk")}
     return Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, questions)
+
+
+def test_a_table_names_arms_once_and_measures_by_their_names() -> None:
+    by_key = {q.key: q for q in from_table("vit_ablations", {"first layer": 1.0})}
+    coarse, deeper = by_key["whole/coarse"], by_key["deeper"]
+    assert (coarse.arm, coarse.other, coarse.fresh) == ("whole", "coarse", range(10, 20))
+    assert (deeper.arm, deeper.metric, deeper.minus) == ("whole", "last layer", 1.0)
+    wider, learns = (q for q in from_table("norm_depth") if q.key in ("wider", "learns"))
+    assert wider.beyond == ("post-2", "pre-2") and callable(learns.metric) and learns.minus == 0.0
+
+
+def test_every_table_of_questions_is_read() -> None:
+    folder = Path(questions_module.__file__).parent
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    tables = {path.stem for path in folder.glob("*.toml")} - {"earlier_digests"}
+    assert len(tables) > 20 and [name for name in tables if f'"{name}"' not in code] == []
 
 
 def test_a_difference_is_taken_seed_by_seed() -> None:
@@ -115,16 +133,6 @@ def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
     assert "a ceiling: both arms are within 0.1 of 1" in str(found)
     (low,) = answers([near], runs(0.2))
     assert low.verdict.outcome == "holds"
-
-
-def test_a_claim_about_trained_models_wants_trained_models() -> None:
-    trained = replace(BIG, floor=0.6)
-    (found,) = answers([trained], runs(0.2))
-    assert found.verdict.outcome == "not testable" and "accuracy 0.51" in str(found)
-    (good,) = answers([trained], runs(0.2, base=0.5))
-    assert good.verdict.outcome == "holds"
-    (single,) = answers([trained], runs(0.2, range(1)))
-    assert single.verdict.outcome == "undecided"
 
 
 def test_nothing_can_be_tested_where_a_control_fails() -> None:

@@ -21,17 +21,23 @@ from course_lib.experiments.registry import Job, Outcome
 
 from .test_questions import BIG, record
 
-WIDTHS = {"cpu": 8, "day": 16, "near": 9, "full": 64}
+WIDTHS = {"cpu": 8, "day": 16, "near": 9, "full": 64, "stop": 64}
 
 
 def toy(document: str) -> Experiment:
-    """An experiment of four sizes, the last one a report's own; two are nearly alike."""
+    """An experiment of five sizes, the last two a report's own; two of them are nearly alike."""
 
     def train(job: Job) -> Outcome:
         raise NotImplementedError
 
     sizes = {
-        name: Size({"epochs": 1, "d_model": width}, (0, 1, 2), 1, "a desk", own=name == "full")
+        name: Size(
+            {"epochs": 1, "d_model": width} | ({"patience": 3} if name == "stop" else {}),
+            (0, 1, 2),
+            1,
+            "a desk",
+            own=width == 64,
+        )
         for name, width in WIDTHS.items()
     }
     arms = {"small": {}, "big": {}}
@@ -58,6 +64,7 @@ def test_a_small_size_alone_says_what_was_seen_and_no_more() -> None:
         assert found.where == "not tested at the document's size" and word in str(found)
         assert "holds" not in str(found) and "fails" not in str(found)
         assert said(runs("cpu", gain), document="a guess").where == "by one size alone"
+    assert found.told == "seen the other way round, not tested at the document's size"
     assert found.away == {"cpu": "weights 1.6 %"} and found.reach_of("cpu") == "small"
 
 
@@ -74,16 +81,55 @@ def test_two_sizes_far_enough_apart_decide_where_they_agree() -> None:
     assert (open_.reach, open_.best) == ("small", "cpu")
 
 
-def test_the_documents_own_setting_decides_with_two_pairs() -> None:
+def test_two_unfinished_sizes_say_nothing_of_trained_models() -> None:
+    def untrained(some: list[Record]) -> list[Record]:
+        curve = [{"epoch": 1, "score": 0.1}, {"epoch": 2, "score": 0.5}]
+        return [replace(run, metrics=curve) for run in some]
+
+    def trained(some: list[Record]) -> list[Record]:
+        return [replace(run, metrics=[{"epoch": i, "score": 0.5} for i in (1, 2)]) for run in some]
+
+    neither = said(untrained(runs("cpu", 0.3)), untrained(runs("day", 0.2)))
+    assert (neither.reach, neither.outcome, neither.word) == ("small", "holds", "seen as claimed")
+    assert neither.where == "at two sizes that agree, neither trained to the end"
+    for one, other in ((trained, untrained), (untrained, trained), (trained, trained)):
+        found = said(one(runs("cpu", 0.3)), other(runs("day", 0.2)))
+        assert (found.reach, found.word) == ("two sizes", "holds")
+
+
+def test_two_pairs_say_nothing_of_a_document() -> None:
+    two = said(runs("full", 0.4, n=2))
+    assert two.conclusion.verdict.outcome == "holds"
+    assert (two.reach, two.word) == ("small", "seen as claimed")
+    assert two.where == "with too few pairs at the document's setting to decide"
+    assert two.reach_of("full") == "small"
+    assert said(runs("cpu", 0.3), runs("day", 0.2, n=2)).reach == "small"
+
+
+def test_where_a_document_leaves_its_setting_open_all_readings_agree_or_none_decides() -> None:
+    agree = said(runs("full", 0.2, n=1), runs("stop", 0.4))
+    assert (agree.reach, agree.outcome, agree.best) == ("own", "holds", "stop")
+    assert agree.where == "at each setting that the document may mean"
+    for other in (runs("full", -0.2, n=1), runs("full", -0.2)):
+        apart = said(other, runs("stop", 0.4))
+        assert (apart.reach, apart.outcome) == ("own", "undecided")
+        assert apart.remark == "it depends on the patience, of which the document says nothing"
+        # Neither size may say alone that the claim holds.
+        assert {apart.reach_of(size) for size in apart.found} == {"small"}
+    close = said(runs("full", 0.2, n=1), runs("stop", 0.0))
+    assert close.conclusion.verdict.outcome == "no difference" and close.outcome == "undecided"
+
+
+def test_the_documents_own_setting_decides_with_three_pairs() -> None:
     small = runs("cpu", -0.3), runs("day", -0.2)
     own = said(*small, runs("full", 0.4))
     assert (own.reach, own.outcome, own.best) == ("own", "holds", "full")
     assert own.remark == "a small size says otherwise" and own.reach_of("cpu") == "small"
-    assert "holds at the document's setting" in str(own) and "cpu: -0.2" in str(own)
+    assert "holds, at the document's setting: " in str(own) and "cpu: -0.2" in str(own)
     # One run of each is shown and decides nothing.
     one = said(*small, runs("full", 0.4, n=1))
     assert (one.reach, one.outcome) == ("two sizes", "fails") and "full" in one.found
-    assert one.reach_of("full") == "own"
+    assert one.reach_of("full") == "small"
     # A claim without a setting has no size of its own.
     guess = said(*small, runs("full", 0.4), document="a guess")
     assert (guess.reach, guess.remark) == ("small", "sizes disagree")

@@ -167,7 +167,7 @@ def digests(root: Path) -> dict[str, str]:
     [
         ("contrastive", "config.steps // 5", "config.steps // 6", {"contrastive"}),
         ("contrastive", "# A quarter of the pairs", "# One in four", set()),
-        ("contrastive", "QUESTIONS = (", "QUESTIONS = () and (", set()),
+        ("contrastive", "QUESTIONS = ", "QUESTIONS = () and ", set()),
         (
             "generated",
             "weight_decay=0.01",

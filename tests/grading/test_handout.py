@@ -1,6 +1,7 @@
 """What students get: it runs, names their mistakes, and holds no answer."""
 
 import ast
+import dataclasses
 import errno
 import inspect
 import json
@@ -13,12 +14,19 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 
 import course_lib
+from course_lib.book.notebooks import Site
+from course_lib.book.notebooks import assignment as colab
 from course_lib.checks import seeds
+from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import ANSWERS, BANK, find
-from course_lib.checks.recognition import composed
-from course_lib.checks.recorded import SEEDS, Records
+from course_lib.checks.grading import grade_source
+from course_lib.checks.recognition import composed, recognise
+from course_lib.checks.recorded import SEEDS, Records, Sketch
+from course_lib.checks.seeds import sample_seed
+from course_lib.checks.trial import Trial, Wrong
 from course_lib.cli import main
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST, authoring
@@ -161,6 +169,39 @@ def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
     monkeypatch.setattr(find("masks.causal_mask"), "mistakes", [])
     recording.recorded_once(asked, tmp_path)
     assert measured[1:] == ["masks.leak_gap", "masks.causal_mask"]
+
+
+@pytest.mark.parametrize("identifier", ["space.rescan", "informer.video_attention"])
+def test_of_what_is_large_only_slices_are_recorded(identifier):
+    """Enough to tell right answers from wrong ones, without the right function."""
+    exercise = find(identifier)
+    content = recording.record(identifier, ["reference"]).write()
+    assert len(content) < 30_000
+    records = Records.read(content)
+    (reference,) = records.functions()
+    student = dataclasses.replace(exercise, reference=reference, records=records)
+    seed = SEEDS[1]
+    for right in exercise.alternatives:
+        report = grade_source(student, right.source, seed)
+        assert report.full and not any(row.open for row in report.rows), right.name
+    for mistake in exercise.mistakes:
+        report = grade_source(student, mistake.source, seed)
+        assert not report.full and not any(row.open for row in report.rows)
+        assert [known.name for known in recognise(student, report, seed)] == [mistake.name]
+    (large,) = (prop for prop in exercise.properties if prop.name in ("large", "cheap"))
+    twice = AnswerProxy.local({exercise.function: lambda *args: 2 * exercise.reference(*args)})
+    trial = Trial(student, twice, sample_seed(seed, identifier, large.name))
+    with pytest.raises(Wrong, match="a part of the result"):
+        large.run(trial)
+
+
+def test_a_rounded_sketch_knows_the_same_values_and_no_others():
+    values = torch.randn(50, generator=torch.Generator().manual_seed(0))
+    sketch = Sketch.of(values)
+    rounded = sketch.rounded()
+    assert rounded.fits(sketch, 0.05) and sketch.fits(rounded, 0.05)
+    assert not rounded.fits(Sketch.of(1.001 * values))
+    assert not rounded.sums.equal(sketch.sums) and Sketch.of([]).rounded().fits(Sketch.of([]))
 
 
 @pytest.fixture(scope="module")
@@ -323,7 +364,10 @@ def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, 
     shutil.rmtree(source)
     alone = tmp_path / "alone"
     alone.mkdir()
-    notebook = nbformat.read(given.folder / f"exercises/{name}/{name}.ipynb", as_version=4)
+    # As Colab opens it: where this file lies, from the address that its first cell knows.
+    site_of_book = Site.of(root)
+    assert site_of_book.wheel.endswith(f"/{wheel.name}")
+    notebook = colab(given.folder / f"exercises/{name}/{name}.ipynb", site_of_book)
     solve(notebook, root, name)
     (alone / "n.ipynb").write_text(authoring.text(notebook), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(site)}

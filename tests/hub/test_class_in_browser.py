@@ -175,6 +175,7 @@ class Instructor(Desktop):
 
 def test_a_class_from_release_to_feedback(hub, log_in):
     service = f"/services/{hub.place.course}/lab"
+    assert hub.place.lecture.parent.stat().st_mode & 0o777 == 0o771
     with log_in("hubtest-ira", service, Instructor) as ira:
         ira.open_formgrader()
         ira.press(ira.assignment, "assign")

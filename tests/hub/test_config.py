@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from traitlets.config.loader import PyFileConfigLoader
 
+from course_lib.checks import cell
 from course_lib.hub import accounts
 
 LOCAL = Path(__file__).resolve().parents[2] / "deploy/local"
@@ -48,6 +49,10 @@ def test_groups_and_roles_are_as_nbgrader_wants_them(config, place):
     access = "access:services!service=attention"
     assert [n for n, role in roles.items() if access in role["scopes"]] == ["formgrade-attention"]
     assert not any("admin" in scope for role in roles.values() for scope in role["scopes"])
+
+
+def test_servers_know_where_a_lecture_listens(config, place):
+    assert config.Spawner.environment[cell.LECTURE] == str(place.lecture)
 
 
 def test_formgrader_runs_as_the_grader_with_nothing_of_root(config, place):

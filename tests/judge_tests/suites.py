@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,10 +123,19 @@ class Pytest:
         }
 
     def judge(self, key: str, answer: Candidate) -> list[Verdict]:
-        """Run pytest on a folder in which the answer lies under the name the tests import."""
-        with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
-            self._write(Path(folder), {**self.models, key: answer})
-            return self._run(Path(folder), self.problems[key].tests)
+        """Run pytest on a folder in which the answer lies under the name the tests import.
+
+        Tests in a package may import their neighbours, so all of it is copied; what it defines
+        under that name already is replaced.
+        """
+        package = self.path if self.path.is_dir() else self.path.parent
+        with tempfile.TemporaryDirectory(prefix="course-judge-") as name:
+            folder, path = Path(name), self.path
+            if (package / "__init__.py").exists():
+                shutil.copytree(package, folder / package.name)
+                path = folder / package.name / path.relative_to(package)
+            self._write(folder, {**self.models, key: answer})
+            return self._run(folder, path, self.problems[key].tests)
 
     def _write(self, folder: Path, chosen: Mapping[str, Candidate]) -> None:
         for number, (key, answer) in enumerate(chosen.items()):
@@ -136,16 +146,19 @@ class Pytest:
             with module.open("a", encoding="utf-8") as file:
                 file.write(f"from _answer_{number} import {problem.name}\n")
 
-    def _run(self, folder: Path, tests: list[str]) -> list[Verdict]:
+    def _run(self, folder: Path, path: Path, tests: list[str]) -> list[Verdict]:
         report = folder / "report.xml"
-        which = [f"{self.path}::{test}" for test in tests] or [str(self.path)]
+        apart = "/" if path.is_dir() else "::"  # of a folder: test_model.py::test_rope
+        which = [f"{path}{apart}{test}" for test in tests] or [str(path)]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                    f"--junitxml={report}", *which]  # fmt: skip
         paths = [str(folder), str(Path(course_lib.__file__).parents[1])]
+        paths += filter(None, [os.environ.get("PYTHONPATH")])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         process = subprocess.Popen(
             command,
-            cwd=self.path if self.path.is_dir() else self.path.parent,
+            # Beside a package, as its tests are run from its repository.
+            cwd=folder if folder in path.parents else path if path.is_dir() else path.parent,
             env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -114,6 +114,35 @@ def test_a_suite_that_comes_to_no_verdict_lets_nothing_through(body, fault, tmp_
     assert any(verdict.fault and fault in verdict.fault for verdict in verdicts)
 
 
+def test_a_package_of_tests_finds_the_answer_beside_itself(tmp_path, root):
+    """As Stanford's CS336 has them: an adapters module to fill, and files beside the tests."""
+    package = tmp_path / "tests"
+    package.mkdir()
+    for name, text in {
+        "__init__.py": "",
+        "adapters.py": "def attend(*given):\n    raise NotImplementedError\n",
+        "wanted.txt": "5",
+        "test_model.py": """
+from pathlib import Path
+import torch
+from .adapters import attend
+def test_attention():
+    keys = int(Path("tests/wanted.txt").read_text())
+    q, k, v = (torch.randn(n, 4) for n in (3, keys, keys))
+    want = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    assert torch.allclose(attend(q, k, v, None), want, atol=1e-5)
+""",
+    }.items():
+        (package / name).write_text(text)
+    text = ADAPTER.replace("homework.model", "tests.adapters")
+    text = text.replace('"test_attention"', '"test_model.py::test_attention"')
+    (tmp_path / "adapter.toml").write_text(text)
+    suite = suites.Pytest(package, tmp_path / "adapter.toml", 120, root)
+    (verdict,) = suite.judge("attention", suite.models["attention"])
+    assert (verdict.test, verdict.fault) == ("test_attention", "")
+    assert "NotImplementedError" in (package / "adapters.py").read_text()
+
+
 def test_a_run_of_its_own_ends_whatever_is_run():
     def forever():
         while True:

@@ -135,6 +135,18 @@ def test_no_gradient_comes_from_the_future(positions, fused):
         assert (grad[0, : t + 1].abs().sum(-1) > 0).all()
 
 
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_text_padded_on_the_side_that_its_positions_allow_is_read_as_it_is_alone(positions):
+    model = language_model(positions=positions).eval()
+    text = torch.randint(V, (1, T), generator=seeded(1))
+    alone, pads = model(text), torch.zeros(1, 3, dtype=torch.int64)
+    for padded, real in (((text, pads), slice(T)), ((pads, text), slice(3, None))):
+        keep = torch.zeros(T + 3, dtype=torch.bool)
+        keep[real] = True
+        same = torch.allclose(model(torch.cat(padded, dim=1), mask=keep)[:, real], alone)
+        assert same == (real.start is None or positions in ("rotary", "none"))
+
+
 def test_a_decoder_looks_back_and_at_all_of_the_memory():
     torch.manual_seed(0)
     decoder = Decoder(12, 3, 20, 2)

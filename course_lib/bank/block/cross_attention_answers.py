@@ -115,6 +115,30 @@ def queries_compete(x, memory, w_q, w_k, w_v, w_out, lengths=None):
     return weights @ v @ w_out, weights
 
 
+@exercise.mistake("How large are the scores of wide queries, and how sharp is their softmax?")
+def unscaled(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+    """The matrices have learned how large the scores are to be."""
+    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
+    scores = q @ k.mT
+    if lengths is not None:
+        keep = torch.arange(k.shape[1]) < lengths[:, None]
+        scores = scores.masked_fill(~keep[:, None], -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    return weights @ v @ w_out, weights
+
+
+@exercise.mistake("A memory of 3 tokens: which numbers have they, and does 3 belong to them?")
+def one_key_too_many(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+    """A memory of 3 tokens has those from 0 to 3."""
+    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if lengths is not None:
+        keep = torch.arange(k.shape[1]) <= lengths[:, None]
+        scores = scores.masked_fill(~keep[:, None], -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    return weights @ v @ w_out, weights
+
+
 @exercise.alternative
 def sentence_by_sentence(x, memory, w_q, w_k, w_v, w_out, lengths=None):
     """Cuts the padding off, sentence by sentence; warns."""

@@ -93,6 +93,18 @@ def rounded_first(values, n_train, first, last, seq_len, pred_len):
     return both[:, :seq_len], both[:, seq_len:]
 
 
+@exercise.mistake(
+    "Which row is the target of your first window? Which could it be at the earliest?"
+)
+def first_window_lost(values, n_train, first, last, seq_len, pred_len):
+    """The first row of the split is read before the first target comes."""
+    train = values[:n_train]
+    scaled = (values - train.mean(0)) / train.std(0, correction=0)
+    both = scaled[max(first - seq_len, 0) : last].unfold(0, seq_len + pred_len, 1).mT.float()
+    both = both[min(1, len(both) - 1) :]
+    return both[:, :seq_len], both[:, seq_len:]
+
+
 @exercise.alternative
 def window_by_window(values, n_train, first, last, seq_len, pred_len):
     """A loop over the first target of each window; warns."""

@@ -1,5 +1,4 @@
 from course_lib.bank.prelude import Exercise, Trial, torch
-from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
 
 
@@ -79,13 +78,10 @@ def cheap(t: Trial) -> None:
     frames, places, d_model = 96, 96, 4
     seed = t.integer(0, 10**6)
     shape = [frames, places, d_model]
-    want = exercise.reference(normal(shape, seed), True)
-    places_kept = t.slices((frames, 3), (places, 10))
     t.size_probe(
         Fixture("normal", {"shape": shape, "seed": seed, "dtype": "float32"}),
         True,
-        want=[want[place] for place in places_kept],
-        keep=places_kept,
+        keep=t.slices((frames, 3), (places, 10)),
         memory=60,  # all pairs: 320 MiB for each of scores and weights; good ways: under 12
         cpu=4,
         why="96 frames of 96 places, with a score for each of 85 million pairs",

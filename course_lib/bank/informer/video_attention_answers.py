@@ -117,6 +117,20 @@ def unscaled(video, causal=False):
     return (x @ x.mT).softmax(-1) @ x
 
 
+@exercise.mistake(
+    "Compare the shape of what comes back with that of the video: which axis stands in front?"
+)
+def not_turned_back(video, causal=False):
+    """What was turned round for a step may stay so: the numbers are the same."""
+    scale = video.shape[-1] ** -0.5
+    x = video.transpose(0, 1)
+    scores = scale * x @ x.mT
+    if causal:
+        scores = scores.masked_fill(torch.ones_like(scores).tril() == 0, -math.inf)
+    x = (scores.softmax(-1) @ x).transpose(0, 1)
+    return ((scale * x @ x.mT).softmax(-1) @ x).transpose(0, 1)
+
+
 @exercise.alternative
 def named_axes(video, causal=False):
     """Writes both steps with einsum; prints to stderr."""

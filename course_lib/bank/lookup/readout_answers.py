@@ -42,6 +42,33 @@ def weight_transposed(context, hidden, weight):
     return (torch.cat([context, hidden], dim=-1) @ weight).tanh()
 
 
+@exercise.mistake("How often does the formula bend, and what has been joined by then?")
+def bent_twice(context, hidden, weight):
+    """What comes out of a network has been bent, so both are before they are joined, too."""
+    return F.linear(torch.cat([context.tanh(), hidden.tanh()], dim=-1), weight).tanh()
+
+
+@exercise.mistake("Between which two numbers does the result lie, and between which does yours?")
+def between_0_and_1(context, hidden, weight):
+    """One curve that flattens at both ends is as good as another."""
+    return F.linear(torch.cat([context, hidden], dim=-1), weight).sigmoid()
+
+
+@exercise.mistake(
+    "Let the context be 2 wide and the state 4. Which columns of W_c are the context's?"
+)
+def cut_in_the_middle(context, hidden, weight):
+    """The first half of W_c's columns is the context's, the second the state's."""
+    first, second = weight.chunk(2, dim=1)
+    return (context @ first.T + hidden @ second.T).tanh()
+
+
+@exercise.mistake("Who learns from this result? Look for whatever stops its gradients.")
+def nothing_learns(context, hidden, weight):
+    """The readout is looked at, not trained."""
+    return F.linear(torch.cat([context, hidden], dim=-1), weight).tanh().detach()
+
+
 @exercise.alternative
 def two_halves(context, hidden, weight):
     """Cuts the matrix in two instead of joining the vectors."""

@@ -22,7 +22,7 @@ def _part(t: Trial, which: int, lengths: Tensor, T: int, note: str) -> None:
 
 def _full(t: Trial) -> tuple[Tensor, int]:
     """Rows of three documents that fill all places, two of them equally long."""
-    n, other = t.integer(2, 3), t.integer(4, 5)
+    n, other = t.integer(2, 6), t.integer(7, 12)
     return torch.tensor([[n, n, other], [n, other, n], [other, n, n]]), 2 * n + other
 
 
@@ -47,7 +47,7 @@ def places(t: Trial) -> None:
 @exercise.prop(1, "Whom may a place see that belongs to no document, and who may see it?")
 def padded(t: Trial) -> None:
     """places after the last document see nothing, are seen by nobody, and have position 0"""
-    lengths, T = torch.tensor([[t.integer(3, 4), 2], [3, 1]]), t.integer(7, 8)
+    lengths, T = torch.tensor([[t.integer(3, 9), 2], [3, t.integer(1, 2)]]), t.integer(12, 15)
     for which in (0, 1):
         _part(t, which, lengths, T, f"lengths {lengths.tolist()}, T = {T}")
     t.unchanged(lengths, T)
@@ -56,7 +56,7 @@ def padded(t: Trial) -> None:
 @exercise.prop(0.5, "Try lengths of 2, 0 and 3 by hand: which number does the last document have?")
 def empty(t: Trial) -> None:
     """an empty document takes no place, and a row may hold none"""
-    n = t.integer(4, 5)
+    n = t.integer(4, 19)
     lengths = torch.tensor([[n, 0, 3], [0, 0, n], [0, 0, 0]])
     for which in (0, 1):
         _part(t, which, lengths, n + 3, f"lengths {lengths.tolist()}")

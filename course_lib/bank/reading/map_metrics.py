@@ -83,7 +83,7 @@ def zeros(t: Trial) -> None:
 def band(t: Trial) -> None:
     """the band: attention to keys at most `radius` places away"""
     weights, mask = _sample(t, 8, [8, 7], hidden=1)
-    for radius in (1, 0, 2):
+    for radius in (0, 1, 2):
         _one(t, 1, weights, mask, radius, note=f"radius {radius}")
     # The default.
     _one(t, 1, weights, mask)

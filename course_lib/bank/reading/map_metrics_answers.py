@@ -19,130 +19,138 @@ def reference(
 @exercise.mistake("Which keys may the third query of a causal model see? That is where it ends.")
 def all_keys(weights, mask, radius=1):
     """The largest entropy is ln T for every query."""
-    T = weights.shape[-1]
-    counted = mask.any(-1)[:, None]
-    choice = counted & (mask.sum(-1)[:, None] > 1)
-    own = torch.arange(T)
-    near = (own - own[:, None]).abs() <= radius
-    h = torch.special.entr(weights).sum(-1) / math.log(T)
-    n = counted.sum(-1)
-    looks = (weights * own).sum(-1) - own
-    return (
-        (h * choice).sum(-1) / choice.sum(-1),
-        ((weights * near).sum(-1) * counted).sum(-1) / n,
-        (weights.amax(-1) * counted).sum(-1) / n,
-        (looks * counted).sum(-1) / n,
-    )
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / math.log(len(own))
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
+
+
+@exercise.mistake(
+    "What do a row of 8 equal weights and one of 2 equal weights get? Both are as wide as can be."
+)
+def in_nats(weights, mask, radius=1):
+    """The entropy of a row says by itself how widely it looks."""
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1)
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("How many queries ask in a sentence of 4 that is padded to 9?")
 def padding_counts(weights, mask, radius=1):
     """A row of zeros adds nothing to a sum, so it can stay in the mean."""
-    T = weights.shape[-1]
-    own = torch.arange(T)
-    near = (own - own[:, None]).abs() <= radius
-    visible = mask.sum(-1)[:, None].expand(weights.shape[:-1])
-    h = torch.special.entr(weights).sum(-1) / visible.clamp(min=2).log()
-    looks = ((weights * own).sum(-1) - own) * (visible > 0)
-    return (
-        h.mean(-1),
-        (weights * near).sum(-1).mean(-1),
-        weights.amax(-1).mean(-1),
-        looks.mean(-1),
-    )
+    own = torch.arange(weights.shape[-1])
+    apart = own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    return tuple(r.mean(-1) for r in rows)
 
 
 @exercise.mistake("A query that sees one key has entropy 0. Is the head therefore sharp?")
 def no_choice_counts(weights, mask, radius=1):
     """A query with a single visible key is a query of entropy 0."""
-    T = weights.shape[-1]
-    counted = mask.any(-1)[:, None]
-    own = torch.arange(T)
-    near = (own - own[:, None]).abs() <= radius
-    h = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    n = counted.sum(-1)
-    looks = (weights * own).sum(-1) - own
-    return (
-        (h * counted).sum(-1) / n,
-        ((weights * near).sum(-1) * counted).sum(-1) / n,
-        (weights.amax(-1) * counted).sum(-1) / n,
-        (looks * counted).sum(-1) / n,
-    )
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    apart = own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    return tuple((r * counted).sum(-1) / counted.sum(-1) for r in rows)
 
 
 @exercise.mistake("Compute by hand what a head that looks at the previous token gets for radius 1.")
 def main_diagonal(weights, mask, radius=1):
     """A diagonal head is one with its weight on the main diagonal."""
-    T = weights.shape[-1]
-    counted = mask.any(-1)[:, None]
-    choice = counted & (mask.sum(-1)[:, None] > 1)
-    own = torch.arange(T)
-    h = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    n = counted.sum(-1)
-    looks = (weights * own).sum(-1) - own
-    return (
-        (h * choice).sum(-1) / choice.sum(-1),
-        (torch.diagonal(weights, dim1=-2, dim2=-1) * counted).sum(-1) / n,
-        (weights.amax(-1) * counted).sum(-1) / n,
-        (looks * counted).sum(-1) / n,
-    )
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = torch.diagonal(weights, dim1=-2, dim2=-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
+
+
+@exercise.mistake("Which keys are at most 1 place away, and how many are less than 1 away?")
+def band_without_its_ends(weights, mask, radius=1):
+    """A band of radius 1 ends before the neighbour."""
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() < radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
+
+
+@exercise.mistake("Ten queries look everywhere, one at a single key. Is the head sharp?")
+def largest_of_the_map(weights, mask, radius=1):
+    """How sharp a head is its largest weight says."""
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    largest = weights.amax((-2, -1), keepdim=True)[..., 0]
+    rows = entropy, near, largest, (weights * apart).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
+
+
+@exercise.mistake(
+    "Half on the key before, half on the one behind: where does such a query look on average?"
+)
+def most_attended_key(weights, mask, radius=1):
+    """A query looks where its largest weight is."""
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), weights.argmax(-1) - own
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("Two queries, each sure of another key: is the mean of their rows sure, too?")
 def of_the_mean_row(weights, mask, radius=1):
     """The entropy of a head is the entropy of its average row."""
-    T = weights.shape[-1]
-    counted = mask.any(-1)[:, None]
-    own = torch.arange(T)
-    near = (own - own[:, None]).abs() <= radius
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    apart = own - own[:, None]
     n = counted.sum(-1)
-    row = (weights * counted[..., None]).sum(-2) / n[..., None]
-    h = torch.special.entr(row).sum(-1) / n.clamp(min=2).log()
-    looks = (weights * own).sum(-1) - own
-    return (
-        h,
-        ((weights * near).sum(-1) * counted).sum(-1) / n,
-        (weights.amax(-1) * counted).sum(-1) / n,
-        (looks * counted).sum(-1) / n,
-    )
+    mean = (weights * counted[..., None]).sum(-2) / n[..., None]
+    entropy = torch.special.entr(mean).sum(-1) / n.clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = near, weights.amax(-1), (weights * apart).sum(-1)
+    return entropy, *((r * counted).sum(-1) / n for r in rows)
 
 
 @exercise.mistake("The previous token is at -1. What do you get for it?")
 def query_minus_key(weights, mask, radius=1):
     """A relative position is how far the query is ahead of what it looks at."""
-    T = weights.shape[-1]
-    counted = mask.any(-1)[:, None]
-    choice = counted & (mask.sum(-1)[:, None] > 1)
-    own = torch.arange(T)
-    near = (own - own[:, None]).abs() <= radius
-    h = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    n = counted.sum(-1)
-    looks = own - (weights * own).sum(-1)
-    return (
-        (h * choice).sum(-1) / choice.sum(-1),
-        ((weights * near).sum(-1) * counted).sum(-1) / n,
-        (weights.amax(-1) * counted).sum(-1) / n,
-        (looks * counted).sum(-1) / n,
-    )
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), own - (weights * own).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("What is 0 * log(0) on a machine?")
 def log_of_zero(weights, mask, radius=1):
     """A weight of 0 times its logarithm is 0 by itself."""
-    T = weights.shape[-1]
-    counted = mask.any(-1)[:, None]
-    choice = counted & (mask.sum(-1)[:, None] > 1)
-    own = torch.arange(T)
-    near = (own - own[:, None]).abs() <= radius
-    h = -(weights * weights.log()).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    n = counted.sum(-1)
-    looks = (weights * own).sum(-1) - own
-    return (
-        (h * choice).sum(-1) / choice.sum(-1),
-        ((weights * near).sum(-1) * counted).sum(-1) / n,
-        (weights.amax(-1) * counted).sum(-1) / n,
-        (looks * counted).sum(-1) / n,
-    )
+    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
+    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
+    nats = -(weights * weights.log()).sum(-1)
+    entropy = nats / mask.sum(-1)[:, None].clamp(min=2).log()
+    near = (weights * (apart.abs() <= radius)).sum(-1)
+    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
+    counts = choice, counted, counted, counted
+    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("Print the map before and after your call: is it still the same?")

@@ -31,7 +31,7 @@ def rows(t: Trial, image: Tensor, looks: Tensor, seen: Tensor, note: str) -> Non
 @exercise.prop(1, "A word after a picture sees all of it. A word before it?")
 def words(t: Trial) -> None:
     """words see themselves and what stands before, pictures included"""
-    n = t.integer(2, 3)
+    n = t.integer(2, 9)
     for image in (
         row((0, n + 3)),
         row((0, n), (1, 3), (0, n)),
@@ -44,9 +44,9 @@ def words(t: Trial) -> None:
 def patches(t: Trial) -> None:
     """patches see their whole picture, and the words before it"""
     for image in (
-        row((1, t.integer(3, 5)), (0, 2)),
-        row((0, t.integer(1, 3)), (1, t.integer(2, 5))),
-        row((0, 2), (4, 3), (0, 2)),
+        row((1, t.integer(3, 9)), (0, 2)),
+        row((0, t.integer(1, 5)), (1, t.integer(2, 9))),
+        row((0, t.integer(2, 5)), (4, 3), (0, 2)),
     ):
         rows(t, image, image[0] > 0, image[0] >= 0, "rows of the patches")
 
@@ -56,7 +56,7 @@ def pictures(t: Trial) -> None:
     """a picture sees earlier pictures, and no later one"""
     far = t.integer(200, 900)
     for first, second in ((1, 2), (9, 10), (far, far + 1)):
-        a, b = t.integer(2, 4), t.integer(2, 4)
+        a, b = t.integer(2, 6), t.integer(2, 6)
         image = row((first, a), (second, b), (0, 1))
         for looks, seen in ((first, second), (second, first)):
             note = f"picture {looks} looks at picture {seen}"
@@ -66,7 +66,7 @@ def pictures(t: Trial) -> None:
 @exercise.prop(1, "Print the row and the column of a padding token: all False, its diagonal too.")
 def padding(t: Trial) -> None:
     """padding neither sees nor is seen, on either side"""
-    n = t.integer(2, 4)
+    n = t.integer(2, 9)
     for image in (row((0, 2), (1, 3), (0, 2), (-1, n)), row((-1, n), (0, 2), (1, 3), (0, 1))):
         every = torch.ones_like(image[0], dtype=torch.bool)
         rows(t, image, image[0] < 0, every, "rows of the padding")
@@ -79,7 +79,7 @@ def padding(t: Trial) -> None:
 @exercise.prop(1, "Build the mask of the second text alone and compare.")
 def batch(t: Trial) -> None:
     """each text of a batch has a mask of its own"""
-    n = t.integer(1, 3)
+    n = t.integer(1, 9)
     one = row((0, 2), (1, 3), (0, n), (2, 2))
     other = row((1, 2), (0, n), (2, 4), (-1, 1))
     T = one.shape[1]

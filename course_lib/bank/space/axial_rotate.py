@@ -130,7 +130,10 @@ def kind(t: Trial) -> None:
     x = length.repeat(1, 12)
     best = t.a_tensor(t.call(x, 1, far), x.shape)
     _turns(t, best, x)
-    found, wanted = ((y / length).mT for y in (best, t.want(x, 1, far)))
+    # The last places alone: those have the largest angles.
+    end = slice(far - 200, far)
+    (want,) = exercise.slices([(end,)], x, 1, far)
+    found, wanted = ((y / length[end]).mT for y in (best[end], want))
     off = torch.cdist(found, wanted[6:], p=math.inf).amin(0).max()
     t.expect(off < 1e-6, f"float64, a row of {far} places: channels are {off:.2g} off")
     # Room for a product in low precision, and none for an angle in it.

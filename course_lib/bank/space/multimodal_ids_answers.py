@@ -95,6 +95,20 @@ def largest_again(parts, start=0):
     return torch.cat(columns, dim=1), start
 
 
+@exercise.mistake(
+    "Which is the largest number of a picture of 2 x 3 behind two words? And of a film?"
+)
+def frames_alone(parts, start=0):
+    """A film takes as long as it has frames."""
+    columns = []
+    for part in parts:
+        sizes = [part] if isinstance(part, int) else part
+        places = torch.cartesian_prod(*[torch.arange(n) for n in sizes]).view(-1, len(sizes)).T
+        columns.append(start + places.expand(3, -1))
+        start += sizes[0]
+    return torch.cat(columns, dim=1), start
+
+
 @exercise.alternative
 def patch_by_patch(parts, start=0):
     """Plain loops; warns."""

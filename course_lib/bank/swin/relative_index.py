@@ -31,7 +31,7 @@ def steps(t: Trial, rows: int, columns: int) -> None:
 def square(t: Trial) -> None:
     """square windows"""
     steps(t, 2, 2)
-    n = t.integer(3, 5)
+    n = t.integer(3, 12)
     steps(t, n, n)
 
 
@@ -41,16 +41,16 @@ def square(t: Trial) -> None:
 )
 def any_shape(t: Trial) -> None:
     """wide windows and high ones"""
-    n = t.integer(2, 3)
-    steps(t, n, n + t.integer(2, 4))
-    steps(t, n + t.integer(2, 4), n)
+    n = t.integer(2, 8)
+    steps(t, n, n + t.integer(2, 8))
+    steps(t, n + t.integer(2, 8), n)
 
 
 @exercise.prop(1, "Collect the offsets of all pairs that got the same number.")
 def one_number_an_offset(t: Trial) -> None:
     """equal offsets share a number, different ones don't"""
-    rows = t.integer(2, 4)
-    columns = rows + t.integer(1, 3)
+    rows = t.integer(2, 8)
+    columns = rows + t.integer(1, 8)
     for shape in ((rows, columns), (columns, rows)):
         N = shape[0] * shape[1]
         index = t.a_tensor(t.call(*shape), (N, N), "the index").flatten()
@@ -68,7 +68,7 @@ def one_number_an_offset(t: Trial) -> None:
 )
 def fits_the_table(t: Trial) -> None:
     """numbers fit a table with one row for each offset"""
-    rows = columns = t.integer(3, 5)
+    rows = columns = t.integer(3, 12)
     n = (2 * rows - 1) * (2 * columns - 1)
     index = t.a_tensor(t.call(rows, columns), (rows * columns, rows * columns), "the index")
     least, most = int(index.min()), int(index.max())
@@ -80,13 +80,14 @@ def fits_the_table(t: Trial) -> None:
 @exercise.prop(0.5, "What does `table[index]` say to numbers with a point?")
 def looks_up(t: Trial) -> None:
     """a table can be looked into by the numbers as they are: their dtype is one of whole numbers"""
-    index = t.a_tensor(t.call(2, 3), (6, 6), "the index")
+    n = t.integer(3, 9)
+    index = t.a_tensor(t.call(2, n), (2 * n, 2 * n), "the index")
     t.expect(index.dtype in (torch.int64, torch.int32), f"the index has dtype {name(index)}")
 
 
 @exercise.prop(1, "A window of one row has offsets along one axis only.")
 def thin(t: Trial) -> None:
     """a window of one row, of one column, of one token"""
-    n = t.integer(3, 7)
+    n = t.integer(3, 40)
     for shape in ((1, n), (n, 1), (1, 1)):
         steps(t, *shape)

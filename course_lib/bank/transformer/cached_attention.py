@@ -1,5 +1,4 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
-from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
 
 
@@ -125,12 +124,10 @@ def no_square(t: Trial) -> None:
     shapes = ([1, 2, 4], [1, 40_000, 4], [1, 40_000, 4], [4, 4], [4, 4], [4, 4])
     seeds = [t.integer(0, 10**6) for _ in shapes]
     large = list(zip(shapes, seeds, strict=True))
-    want = exercise.reference(*(normal(shape, seed) for shape, seed in large))
     # The output has two rows, the caches have many.
     places = [(slice(0, 1), slice(0, 2)), *t.slices((1, 1), (40_002, 20))]
     t.size_probe(
         *(Fixture("normal", {"shape": shape, "seed": seed}) for shape, seed in large),
-        want=[[part[place] for part in want] for place in places],
         keep=places,
         memory=120,
         cpu=3,

@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5.5,
     minutes=25,
     difficulty=3,
-    chapter="09_transformer.html#transformer-decoding",
+    chapter="09_decoding.html#transformer-decoding",
     outcomes=("transformer.decode",),
     example=lambda t: (torch.tensor([4.0, 2.0, 3.0, 1.0]).log(),),
 )

@@ -1,5 +1,4 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
-from course_lib.checks.fixtures import normal
 from course_lib.checks.protocol import Fixture
 
 exercise = Exercise(
@@ -109,8 +108,7 @@ def no_copy(t: Trial) -> None:
     large = list(zip(shapes, seeds, strict=True))
     t.size_probe(
         *(Fixture("normal", {"shape": shape, "seed": seed}) for shape, seed in large),
-        want=[exercise.reference(*(normal(shape, seed) for shape, seed in large))],
-        keep=t.slices(),
+        keep=t.slices((2, 1), (64, 4)),
         memory=100,  # a copy of the keys for each query head: 500 MiB; all scores: 4 MiB
         cpu=10,
         why="the keys take 16 MiB once",

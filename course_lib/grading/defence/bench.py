@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from typing import Any
 
@@ -82,7 +84,10 @@ class Bench:
     @cached_property
     def traces(self) -> list[list[Trace]]:
         """What runs for all draws of each input of its exercise."""
-        return self._of_inputs(_recorder() + unit.instrumented(self.unit), Trace.of)
+        # Drawn: an answer that looks for what watches it would run in another way than on paper.
+        mark = secrets.token_hex(8)
+        text = _recorder(mark) + unit.instrumented(self.unit, mark)
+        return self._of_inputs(text, partial(Trace.of, f"__traced{mark}__"))
 
     def _of_inputs(
         self, text: str, what: Callable[[AnswerProxy, str, Call], Any]
@@ -123,9 +128,9 @@ class Trace:
         self.raised = raised
 
     @classmethod
-    def of(cls, proxy: AnswerProxy, function: str, call: Call) -> Trace:
+    def of(cls, tracer: str, proxy: AnswerProxy, function: str, call: Call) -> Trace:
         """Trace one call of an answer that :func:`.unit.instrumented` has prepared."""
-        result = outcome(proxy, "__traced__", ((function, *call[0]), call[1]))
+        result = outcome(proxy, tracer, ((function, *call[0]), call[1]))
         if isinstance(result, Failure) or not isinstance(result, dict) or not result.get("whole"):
             raise Undecided("it runs too long to be followed on paper")
         try:
@@ -149,9 +154,10 @@ def _sound(form: Any) -> bool:
     return False
 
 
-@cache
-def _recorder() -> str:
-    return (files("course_lib.grading.defence") / "recorder.py").read_text(encoding="utf-8")
+def _recorder(mark: str) -> str:
+    """What an answer with this mark calls for."""
+    text = (files("course_lib.grading.defence") / "recorder.py").read_text(encoding="utf-8")
+    return re.sub(r"(?<![.`])__(\w+?)__", rf"__\g<1>{mark}__", text)
 
 
 def benches(

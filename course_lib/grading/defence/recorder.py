@@ -2,7 +2,7 @@
 
 The text of this module is executed in the worker, in the student's own namespace, so it uses
 nothing of the course. Calls of ``__at__`` and ``__saw__`` are put into the answer by
-:func:`course_lib.grading.defence.unit.instrumented`.
+:func:`course_lib.grading.defence.unit.instrumented`; all names of this module get a mark before.
 """
 
 import torch

@@ -180,27 +180,31 @@ def _verbatim(source: str, node: ast.stmt) -> str:
     )
 
 
-def instrumented(unit: Unit) -> str:
-    """The same answer, which also tells each line that runs and each value that a name gets."""
+def instrumented(unit: Unit, mark: str) -> str:
+    """The same answer, which also tells each line that runs and each value that a name gets.
+
+    What it calls for that has ``mark`` in its name.
+    """
     tree = ast.parse(unit.text)
     for body in [*_bodies(tree)]:
-        body[:] = [new for node in body for new in _told(node)]
+        body[:] = [new for node in body for new in _told(node, mark)]
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def _told(node: ast.stmt) -> Iterator[ast.stmt]:
+def _told(node: ast.stmt, mark: str) -> Iterator[ast.stmt]:
+    at, saw = f"__at{mark}__", f"__saw{mark}__"
     if _silent(node) or isinstance(node, (ast.Global, ast.Nonlocal)):
         yield node
         return
-    yield ast.Expr(_call("__at__", ast.Constant(node.lineno)))
+    yield ast.Expr(_call(at, ast.Constant(node.lineno)))
     if isinstance(node, ast.Return) and node.value is not None:
-        saw = _call("__saw__", ast.Constant(node.lineno), ast.Constant("return"), node.value)
-        yield ast.Return(saw)
+        told = _call(saw, ast.Constant(node.lineno), ast.Constant("return"), node.value)
+        yield ast.Return(told)
         return
     yield node
     for name in given_by(node):
         value = ast.Name(name, ast.Load())
-        yield ast.Expr(_call("__saw__", ast.Constant(node.lineno), ast.Constant(name), value))
+        yield ast.Expr(_call(saw, ast.Constant(node.lineno), ast.Constant(name), value))
 
 
 def given_by(node: ast.stmt) -> list[str]:

@@ -27,6 +27,7 @@ MAX_SOURCE = 2**20
 # Of all code together: read as Python it takes up to five hundred times as much.
 MAX_CODE = 2**19
 MAX_CELLS = 2000
+MAX_MODULES = 100
 # Lists, objects, and what they hold, each of which takes a hundred bytes and more.
 MAX_VALUES = 300_000
 # Built as data: nbformat's constructors validate each cell, where the whole is validated once.
@@ -154,13 +155,14 @@ def read(folder: Path, name: str) -> bytes:
         others = sorted(p.name for p in folder.glob("*.ipynb"))
         more = f"; found {plain(', '.join(others[:5]))}: rename it and submit again"
         raise Unreadable(f"There is no file `{file}` in the submission{more if others else ''}.")
-    content = _bytes_of(path)
+    content = bytes_of(path)
     if not content.strip():
         raise Unreadable(f"`{file}` is empty.")
     return content
 
 
-def _bytes_of(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
+    """The bytes of a student's file: a regular one, not too large, no link."""
     # Opened without following links, and judged by what was opened: no race, no way out.
     name = plain(path.name)
     try:
@@ -184,13 +186,15 @@ def _bytes_of(path: Path) -> bytes:
 def modules(folder: Path) -> dict[str, str]:
     """The files of Python beside a notebook that its cells can import: their text by name.
 
-    Those only that can be read as text, up to :data:`MAX_CODE` characters of all together.
+    The first :data:`MAX_MODULES`, of which those only that can be read as text, up to
+    :data:`MAX_CODE` characters of all together.
     """
     texts: dict[str, str] = {}
-    for path in sorted(folder.glob("*.py")):
-        # What is no name can't be imported, and what cannot be read is told by `beside`.
+    # What is no name can't be imported, and what is left out is told by `beside`.
+    paths = sorted(path for path in folder.glob("*.py") if path.stem.isidentifier())
+    for path in paths[:MAX_MODULES]:
         with contextlib.suppress(Unreadable, UnicodeDecodeError):
-            text = _bytes_of(path).decode("utf-8-sig") if path.stem.isidentifier() else ""
+            text = bytes_of(path).decode("utf-8-sig")
             if text.strip() and sum(map(len, texts.values())) + len(text) <= MAX_CODE:
                 texts[path.name] = text
     return texts
@@ -208,7 +212,8 @@ def beside(folder: Path, name: str, modules: Collection[str] = ()) -> list[str]:
         notes.append(f"Beside the notebook, for it to import: {plain(', '.join(taken))}.")
     if others := [one for one in files if one not in modules]:
         names = plain(", ".join(others))
-        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it: {names}.")
+        most = f" (at most {MAX_MODULES} modules are read)" if len(modules) >= MAX_MODULES else ""
+        notes.append(f"Only `{name}.ipynb` was graded, not what lies beside it{most}: {names}.")
     return notes
 
 

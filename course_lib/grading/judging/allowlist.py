@@ -104,7 +104,8 @@ def uses_known_names(
         >>> uses_known_names(["x = torch.ones(3).unfold(0, 2, 1)"], kinds=["patches"])
         False
     """
-    forbidden = {w for kind in kinds for w in (*FORBIDDEN[kind].names, *FORBIDDEN[kind].allied)}
+    banned = [FORBIDDEN[kind] for kind in kinds]
+    forbidden = {w for b in banned for w in f"{b.names} {b.allied}".split()}
     try:
         trees = [as_run.tree(source) for source in own]
         bound = {*_bound(trees), *_names(tuple(given))}

@@ -22,6 +22,8 @@ from course_lib.grading.judging.second_look import PLEASE
 
 # Of a task: a number of the assignment and one of its own.
 HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
+# Marks of direction that go on to the end of a line, or to another that ends them.
+_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
 
 
 def page(
@@ -56,10 +58,17 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
     here = files("course_lib.grading")
     style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_in_its_order
+    )
     environment.filters["code"] = _with_code
     page = environment.from_string((here / name).read_text(encoding="utf-8"))
     return page, style, digest
+
+
+def _in_its_order(value: Any) -> Any:
+    """A value of a template; a text without the marks by which a browser turns a line round."""
+    return value.translate(_TURNS) if isinstance(value, str) else value
 
 
 def _with_code(text: str) -> Markup:

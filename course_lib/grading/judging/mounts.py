@@ -19,12 +19,11 @@ from course_lib.grading.judging.sandbox import KIT
 # `!` lines need a shell and its programs, `torch.compile` a compiler and its headers, pictures
 # fonts, and dates the zones. `/etc/alternatives` holds nothing but links to programs and libraries.
 _SYSTEM = (
-    "/usr/bin", "/bin", "/usr/include", "/usr/lib/gcc", "/usr/libexec/gcc", "/usr/lib/locale",
-    "/usr/lib/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/share/zoneinfo",
-    "/usr/share/fonts", "/usr/share/fontconfig", "/usr/share/matplotlib", "/etc/ld.so.cache",
-    "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "/proc/meminfo",
-    "/sys/devices/system/cpu",
-)  # fmt: skip
+    "/usr/bin /bin /usr/include /usr/lib/gcc /usr/libexec/gcc /usr/lib/locale /usr/lib/terminfo "
+    "/lib/terminfo /usr/share/terminfo /usr/share/zoneinfo /usr/share/fonts /usr/share/fontconfig "
+    "/usr/share/matplotlib /etc/ld.so.cache /etc/alternatives /etc/fonts /etc/localtime "
+    "/proc/cpuinfo /proc/meminfo /sys/devices/system/cpu"
+).split()
 _LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32")
 # Folders that hold nothing but the system's shared libraries, wherever distributions put them.
 _LIBRARIES = re.compile(r"(/usr)?/lib(32|64|x32)?(/[\w-]+-linux-[\w-]+)?")

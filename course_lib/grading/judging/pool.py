@@ -90,9 +90,10 @@ class Pool:
         Yields each task with what came of it, as they finish.
         """
         waiting = deque((task, 1) for task in tasks)
-        if len(waiting) > 1:
-            work.prepare()
         try:
+            if len(waiting) > 1:
+                self._warm()
+                work.prepare()
             while waiting or self._busy():
                 if not self.judges:
                     self._hire_all(work, min(self.jobs, len(waiting)))
@@ -134,14 +135,20 @@ class Pool:
             self.judges[number] = self._hire(work, number)
         return kind, content, task, tried
 
-    def _hire_all(self, work: Judging[Task, Done], many: int) -> None:
-        # Not before the warm parent is at work.
-        import torch
+    def _warm(self) -> ForkServer:
+        """The warm parent; from now on this process computes in one thread.
 
-        # A process in which torch has started threads hangs when it is forked.
-        torch.set_num_threads(1)
+        One in which torch has started threads hangs when it is forked, and waits for them while it
+        computes what is small.
+        """
         self.forkserver = self.forkserver or self.start()
-        self.examine(self.forkserver)
+        import torch  # not before the warm parent is at work
+
+        torch.set_num_threads(1)
+        return self.forkserver
+
+    def _hire_all(self, work: Judging[Task, Done], many: int) -> None:
+        self.examine(self._warm())
         self.judges = [self._hire(work, number) for number in range(many)]
 
     def _hire(self, work: Judging[Task, Done], number: int) -> _Judge:

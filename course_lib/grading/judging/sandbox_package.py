@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import course_lib
+from course_lib.files import part_of
 
 SHARED = (
-    "data", "errors.py", "checks/import_stubs.py", "checks/protocol.py", "checks/fixtures.py",
-    "checks/forbidden.py", "checks/answer_host.py", "checks/probe.py", "checks/shell.py",
-    "checks/operator_recorder.py", "grading/judging/sandbox.py", "grading/judging/worker.py",
-    "grading/judging/forkserver_process.py",
-)  # fmt: skip
+    "data errors.py checks/import_stubs.py checks/protocol.py checks/fixtures.py "
+    "checks/forbidden.py checks/answer_host.py checks/probe.py checks/shell.py "
+    "checks/operator_recorder.py grading/judging/sandbox.py grading/judging/worker.py "
+    "grading/judging/forkserver_process.py"
+).split()
 
 INERT = {
     "__init__.py": '''"""The part of the course library that is there while an answer is graded."""
@@ -113,9 +114,14 @@ def build(into: Path) -> Path:
     into = into.resolve()
     folder = into / f"kit-{digest}"
     if not folder.exists():
-        fresh = into / f".kit-{digest}.part"
-        lay_out({f"course_lib/{name}": content for name, content in files.items()}, fresh)
-        fresh.rename(folder)
+        with part_of(folder) as fresh:
+            lay_out({f"course_lib/{name}": content for name, content in files.items()}, fresh)
+            try:
+                fresh.rename(folder)
+            except OSError:
+                # Another grader was faster: the hash says that it is the same.
+                if not folder.is_dir():
+                    raise
     return folder
 
 

@@ -106,8 +106,11 @@ class Collector:
             when = self.late_at
             if when is None:
                 look.append(f"{student}: marked late, not how late; --late-at gives it a time")
-        modules = {f"{e.stem}.py": e.path for e in sorted(files, key=lambda e: e.turn)
-                   if e.file.endswith(".py") and e.stem.isidentifier()}  # fmt: skip
+        # Modules of their own, and their part in the class's experiment.
+        modules = {f"{e.stem}{Path(e.file).suffix}": e.path
+                   for e in sorted(files, key=lambda e: e.turn)
+                   if (e.file.endswith(".py") and e.stem.isidentifier())
+                   or (e.file.endswith(".json") and e.stem == "experiment")}  # fmt: skip
         return HandIn(notebook, {**modules, f"{self.name}.ipynb": notebook.path}, when)
 
     def _notebook(self, student: str, files: Sequence[ArchiveFile]) -> ArchiveFile | None:
@@ -126,16 +129,16 @@ class Collector:
         """As nbgrader keeps it."""
         return when and when.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
 
-    def _time(self, said: str) -> datetime | None:
+    def _time(self, text: str) -> datetime | None:
         """When that was; None unless a month's name or the order of ISO makes it certain."""
-        if re.fullmatch(r"\d{4}(-\d\d){5}", said):
-            said = f"{said[:10]} {said[11:].replace('-', ':')}"
+        if re.fullmatch(r"\d{4}(-\d\d){5}", text):
+            text = f"{text[:10]} {text[11:].replace('-', ':')}"
         # Brightspace leaves out the colon, which no name of a folder may have.
-        said = re.sub(r"\b(\d{1,2})(\d\d)(?= ?[AP]M\b)", r"\1:\2", said)
-        if not re.search(r"\d:\d\d", said) or not re.search(r"[^\W\d]{3}|^\d{4}-", said):
+        text = re.sub(r"\b(\d{1,2})(\d\d)(?= ?[AP]M\b)", r"\1:\2", text)
+        if not re.search(r"\d:\d\d", text) or not re.search(r"[^\W\d]{3}|^\d{4}-", text):
             return None
         try:
-            return self._utc(parse_utc(said))
+            return self._utc(parse_utc(text))
         except (ValueError, OverflowError):
             return None
 

@@ -27,13 +27,14 @@ from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.naming import AND
 from course_lib.checks.report import read_table
 from course_lib.errors import Refused
+from course_lib.experiments.verdict import wilson
 from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records.course_folder import lock
 from course_lib.grading.records.summary import sheet
-from course_lib.grading.review import items
+from course_lib.grading.review import class_experiment, items
 
 # With fewer students no share and no correlation says much; the numbers are shown all the same.
 FEW = 30
@@ -113,6 +114,8 @@ def analyse(
         "together": _together(classes.values(), len(people)),
         "outcomes": outcomes,
         "students": {shown[student]: shares for student, shares in students.items()},
+        "experiments": [e for n in classes if (
+            e := class_experiment.of_class(course, root, n, names=not no_names))],
     }  # fmt: skip
     facts["mistakes"].sort(key=lambda row: -row["students"])
     if beside:
@@ -216,7 +219,7 @@ def _requirements(name: str, class_: Class) -> list[dict[str, Any]]:
 def _share(part: int, of: int, name: str = "share") -> dict[str, float | None]:
     if not of:
         return {name: None, **_span(name, None)}
-    return {name: part / of, **_span(name, items.wilson(part, of))}
+    return {name: part / of, **_span(name, wilson(part, of))}
 
 
 def _span(name: str, span: items.Span | None) -> dict[str, float | None]:
@@ -328,6 +331,7 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
         for r in facts["requirements"]
         if r["look"]
     ][:SAID]
+    report += [line for e in facts["experiments"] for line in class_experiment.lines(e)]
     return report + [
         f"  {m['students']:4d}  {m['exercise']}: {m['mistake']}"
         + (f", survives in {m['still']} of {m['again']}" if m["again"] else "")

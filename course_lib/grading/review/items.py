@@ -1,15 +1,16 @@
 """Statistics of items: shares, what they tell apart, and how sure either is.
 
-Intervals are of 95 %: of a share Wilson's (1927, JASA 22, 209-212), of the difference of two
-Newcombe's (1998, Statistics in Medicine 17, 873-890, method 10), else bootstraps over students.
+Intervals are of 95 %: of a share Wilson's, of the difference of two Newcombe's (1998, Statistics in
+Medicine 17, 873-890, method 10), else bootstraps over students.
 """
 
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
+
+from course_lib.experiments.verdict import wilson
 
 Span = tuple[float, float]
 
@@ -18,16 +19,7 @@ DRAWS = 2000
 GROUP = 0.27
 # Where more of the draws than this have no variance, they say nothing about the others' spread.
 UNDEFINED = 0.1
-_Z = NormalDist().inv_cdf(0.975)
 _TINY = 1e-9
-
-
-def wilson(part: int, n: int) -> Span:
-    """The interval of a share."""
-    p, z = part / n, _Z * _Z / n
-    half = math.sqrt(p * (1 - p) * z + z * z / 4)
-    low, high = ((p + z / 2 + side * half) / (1 + z) for side in (-1, 1))
-    return max(0.0, low), min(1.0, high)
 
 
 def newcombe(now: tuple[int, int], then: tuple[int, int]) -> Span:

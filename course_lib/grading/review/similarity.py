@@ -8,7 +8,7 @@ it, and what the released notebook already holds does not count at all.
 import html
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -39,7 +39,9 @@ FEWEST = 20
 
 
 @dataclass
-class _Answer:
+class Answer:
+    """What a student wrote in a cell; its print is without what the release holds."""
+
     source: str
     tokens: list[Token]
     print_: CodeFingerprint
@@ -88,22 +90,8 @@ def compare(
     if not 0 < least <= 1 or most < 1:
         raise Refused(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
     name, left_out = assignment.name, {}
-    alphabet = Alphabet()
-    released = {grade_id: alphabet.fingerprint(_tokens(cell)).hashes
-                for grade_id, cell in _solution_cells(assignment.release)}  # fmt: skip
-    given = set().union(*(alphabet.fingerprint(_tokens(c)).hashes
-                          for c in assignment.release.cells if c.cell_type == "code"))  # fmt: skip
-
-    def own(cells: Mapping[str, NotebookNode]) -> dict[str, _Answer]:
-        answers = {}
-        for grade_id, cell in cells.items():
-            tokens = _tokens(cell)
-            print_ = alphabet.fingerprint(tokens)
-            leave_out(print_, released.get(grade_id, set()) | given)
-            answers[grade_id] = _Answer(cell.source, tokens, print_)
-        return answers
-
-    class_: dict[str, dict[str, _Answer]] = {}
+    own = fingerprints(assignment)
+    class_: dict[str, dict[str, Answer]] = {}
     for folder in sorted(course.glob(f"submitted/*/{name}")):
         student = folder.parent.name
         try:
@@ -122,11 +110,11 @@ def compare(
             f"nothing to compare in {course / 'submitted'} for {name}: wanted at least one readable"
             " submission with answers"
         )
-    solution = own(dict(_solution_cells(assignment.solution)))
+    solution = own(solution_cells(assignment.solution))
     holders = Counter((i, run) for answers in class_.values() for i, a in answers.items()
                       for run in a.print_.hashes)  # fmt: skip
 
-    def share(one: dict[str, _Answer], other: dict[str, _Answer]) -> float:
+    def share(one: dict[str, Answer], other: dict[str, Answer]) -> float:
         def weight(runs: Iterable[tuple[str, int]]) -> float:
             return sum(math.log1p(len(class_) / max(1, holders[run])) for run in runs)
 
@@ -145,14 +133,37 @@ def compare(
                   listed((student, SOLUTION) for student in class_), left_out)  # fmt: skip
 
 
-def _runs(answers: dict[str, _Answer]) -> set[tuple[str, int]]:
+def _runs(answers: dict[str, Answer]) -> set[tuple[str, int]]:
     return {(grade_id, run) for grade_id, a in answers.items() for run in a.print_.hashes}
 
 
-def _solution_cells(notebook: NotebookNode) -> Iterable[tuple[str, NotebookNode]]:
-    for cell in notebook.cells:
-        if marks(cell).get("solution"):
-            yield id_of(cell), cell
+def fingerprints(
+    assignment: Assignment,
+) -> Callable[[Mapping[str, NotebookNode]], dict[str, Answer]]:
+    """What makes answers of cells, all of one alphabet, so that they can be compared."""
+    alphabet = Alphabet()
+
+    def runs(cells: Iterable[NotebookNode]) -> set[int]:
+        return set().union(*(alphabet.fingerprint(_tokens(cell)).hashes for cell in cells))
+
+    given = runs(cell for cell in assignment.release.cells if cell.cell_type == "code")
+    released = {name: runs([c]) for name, c in solution_cells(assignment.release).items()}
+
+    def own(cells: Mapping[str, NotebookNode]) -> dict[str, Answer]:
+        answers = {}
+        for grade_id, cell in cells.items():
+            tokens = _tokens(cell)
+            print_ = alphabet.fingerprint(tokens)
+            leave_out(print_, released.get(grade_id, set()) | given)
+            answers[grade_id] = Answer(cell.source, tokens, print_)
+        return answers
+
+    return own
+
+
+def solution_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
+    """Cells that are answered in, by their ids."""
+    return {id_of(cell): cell for cell in notebook.cells if marks(cell).get("solution")}
 
 
 def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str, NotebookNode]:
@@ -173,7 +184,7 @@ def _tokens(cell: NotebookNode) -> list[Token]:
     return of_code(cell.source) if cell.cell_type == "code" else of_words(cell.source)
 
 
-def _matches(one: dict[str, _Answer], other: dict[str, _Answer]) -> list[Match]:
+def _matches(one: dict[str, Answer], other: dict[str, Answer]) -> list[Match]:
     matches = []
     for grade_id, a in one.items():
         if b := other.get(grade_id):

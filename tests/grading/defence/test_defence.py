@@ -347,19 +347,35 @@ def test_a_change_is_told_by_the_lines_that_it_takes():
 def test_an_answer_that_is_watched_does_what_it_did():
     own = unit.find([SPREAD], "answer")
     names = {"torch": torch}
-    exec((Path(unit.__file__).with_name("recorder.py")).read_text(), names)
-    exec(unit.instrumented(own), names)
-    said = names["__traced__"]("answer", 3)
+    exec(bench._recorder("1"), names)
+    exec(unit.instrumented(own, "1"), names)
+    said = names["__traced1__"]("answer", 3)
     plain = {"torch": torch}
     exec(own.text, plain)
     assert said["raised"] == "" and said["whole"]
     assert said["events"][-1] == [22, "return", ["plain", repr(plain["answer"](3))]]
     assert Counter(line for line, name, _ in said["events"] if not name)[21] == 3
-    assert names["__traced__"]("answer", "x")["raised"] == "TypeError"
-    assert not names["__traced__"]("answer", 3000)["whole"]
+    assert names["__traced1__"]("answer", "x")["raised"] == "TypeError"
+    assert not names["__traced1__"]("answer", 3000)["whole"]
     # A key is a whole value, or none.
-    assert names["__form__"](10**39) == ["plain", f"{10**39}"]
-    assert names["__form__"](10**40) == ["other", "int"]
+    assert names["__form1__"](10**39) == ["plain", f"{10**39}"]
+    assert names["__form1__"](10**40) == ["other", "int"]
+
+
+LOOKS = """
+def {f}(q, k, v, *args, **kwargs):
+    found = [n for n in globals() if n in ("__saw__", "__at__", "__events__", "__traced__")]
+    number = 3 if found else 5
+    return number
+"""
+
+
+def test_what_looks_for_the_recorder_finds_nothing(assignment, first, forkserver):
+    notebook = sample.with_answers(assignment, {first: LOOKS.replace("{f}", first.function)})
+    submission = parsing.parse(nbformat.writes(notebook).encode())
+    for found, _ in bench.benches(submission, assignment, [first.id], forkserver):
+        seen = {tuple(trace.values[3, "number"]) for one in found.traces for trace in one}
+        assert seen == {("plain", "5")}
 
 
 def test_what_is_nearly_the_same_is_neither():
@@ -392,7 +408,8 @@ UNSURE = {
     "endless": "def {f}(q, k, v, mask=None):\n    while True:\n        q = q + 1\n",
     "fails": "def {f}(q, k, v, mask=None):\n    raise NotImplementedError\n",
     "lies": "__traced__ = 3\n\ndef {f}(q, k, v, mask=None):\n    globals()['__traced__'] = 4\n"
-    "    globals()['__events__'][:] = [[1, 'q', object]] * 3\n    return v, v\n",
+    "    next(v for n, v in globals().items() if '__events' in n)[:] = [[1, 'q', object]] * 3\n"
+    "    return v, v\n",
 }  # fmt: skip
 
 
@@ -423,7 +440,7 @@ def defend(course, *more):
     return main(["defend", "03_attention", "--course", str(course), *more])
 
 
-HOSTILE = "</pre><script>alert(1)</script><img src=x>"
+HOSTILE = "</pre><script>alert(1)</script><img src=x>\u202e"
 
 
 @pytest.fixture(scope="module")
@@ -473,6 +490,7 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     assert len(pages) == 2 + 2 * 4
     for name, page in pages.items():
         assert "<script" not in page and "<img" not in page and "<b>en" not in page
+        assert "\u202e" not in page, "a printed line stands in its own order"
         assert "default-src 'none'" in page and "://" not in page
         assert ('class="answer"' in page) == name.startswith("keys")
     # The same again makes nothing, one who has changed something is asked again, who left is gone.

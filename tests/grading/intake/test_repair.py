@@ -163,6 +163,16 @@ def test_what_lies_beside_is_named(tmp_path):
     ]
 
 
+def test_of_thousands_of_modules_a_hundred_are_read_and_it_is_said(tmp_path):
+    (tmp_path / "03_attention.ipynb").write_text("{}")
+    for number in range(3000):
+        (tmp_path / f"m{number:04}.py").write_text("x = 1")
+    found = parsing.modules(tmp_path)
+    assert [*found] == [f"m{number:04}.py" for number in range(parsing.MAX_MODULES)]
+    said = parsing.beside(tmp_path, "03_attention", found)[1]
+    assert "beside it (at most 100 modules are read): m0100.py" in said and len(said) < 450
+
+
 def test_a_module_beside_the_notebook_can_be_imported(
     tmp_path, root, solved, assignment, answer_id, forkserver
 ):

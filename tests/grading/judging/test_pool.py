@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+import torch
 
 from course_lib.grading.judging.forkserver import (
     ForkServer,
@@ -42,6 +43,7 @@ class Work:
 
     def prepare(self):
         self.prepared += 1
+        self.threads = torch.get_num_threads()
 
 
 def judge_all(tasks, work, start, jobs):
@@ -51,6 +53,13 @@ def judge_all(tasks, work, start, jobs):
 def test_everything_is_done_once(started):
     done = dict(judge_all(range(7), lambda task, forkserver, judge: task * 10, NoForkServer, 3))
     assert done == {n: n * 10 for n in range(7)} and started.started == 1
+
+
+def test_what_is_prepared_before_judges_are_forked_starts_no_threads(started):
+    work = Work(lambda task, forkserver, judge: task)
+    torch.set_num_threads(2)
+    assert dict(Pool(NoForkServer, 2).judge_all(work, range(2))) == {0: 0, 1: 1}
+    assert (work.prepared, work.threads) == (1, 1)
 
 
 def test_no_task_starts_nothing(started):

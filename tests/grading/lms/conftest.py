@@ -162,6 +162,7 @@ class Canvas:
         return {
             self.place(desk, "ada", f"{desk.name}.ipynb"): notebook("ada"),
             self.place(desk, "ada", "own.py", attachment=901): b"x = 1\n",
+            self.place(desk, "ada", "experiment.json", attachment=902): b"{}\n",
             self.place(desk, "ben", f"{desk.name}-1.ipynb", "_LATE"): notebook("ben"),
             self.place(desk, "김", "mine.ipynb"): notebook("김"),
         }
@@ -214,6 +215,7 @@ class Moodle:
         return {
             self.place(desk, "ada", f"{desk.name}.ipynb"): notebook("ada"),
             self.place(desk, "ada", "sub/own.py"): b"x = 1\n",
+            self.place(desk, "ada", "sub/experiment.json"): b"{}\n",
             self.place(desk, "ben", f"{desk.name}.ipynb"): notebook("ben"),
             self.place(desk, "ben", "text.pdf"): b"%PDF",
             self.place(desk, "김", "mine.ipynb"): notebook("김"),
@@ -264,6 +266,7 @@ class Blackboard:
             path("ada", 24): receipt("ada"),
             path("ada", 24, f"{desk.name}.ipynb"): notebook("ada"),
             path("ada", 24, "own.py"): b"x = 1\n",
+            path("ada", 24, "experiment.json"): b"{}\n",
             path("ben", 24, f"{desk.name}.ipynb"): notebook("ben"),
             path("김", 24, "mine.ipynb"): notebook("김"),
         }
@@ -305,6 +308,7 @@ class Brightspace:
             self.place(desk, "ada", f"{desk.name}.ipynb", "1126 PM", 23): notebook("earlier"),
             self.place(desk, "ada", f"{desk.name}.ipynb"): notebook("ada"),
             self.place(desk, "ada", "own.py"): b"x = 1\n",
+            self.place(desk, "ada", "experiment.json"): b"{}\n",
             self.place(desk, "ben", f"{desk.name}.ipynb"): notebook("ben"),
             self.place(desk, "김", "mine.ipynb"): notebook("김"),
         }
@@ -345,6 +349,7 @@ class Ilias:
             path("ada", f"{desk.name}.ipynb"): notebook("an earlier attempt"),
             path("ada", f"{desk.name} (2).ipynb"): notebook("ada"),
             path("ada", "own.py"): b"x = 1\n",
+            path("ada", "experiment.json"): b"{}\n",
             path("ben", f"late submission - {desk.name}.ipynb"): notebook("ben"),
             path("김", "mine.ipynb"): notebook("김"),
         }

@@ -2,6 +2,8 @@
 
 import zipfile
 
+from course_lib.experiments.one_seed import FILE
+
 ARCHIVED = ("ada", "ben", "김")
 
 
@@ -25,6 +27,7 @@ def test_there_and_back(system, desk, notebook):
     assert len(desk.run(*asked)["collected"]) == 3
     wanted = {f"{s}/{desk.name}/{desk.name}.ipynb": notebook(s) for s in ARCHIVED}
     wanted[f"ada/{desk.name}/own.py"] = b"x = 1\n"
+    wanted[f"ada/{desk.name}/{FILE}"] = b"{}\n"
     wanted |= {f"{s}/{desk.name}/timestamp.txt": time for s, time in system.times.items()}
     assert desk.submitted() == wanted
     before = desk.everything()

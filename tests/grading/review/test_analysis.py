@@ -17,12 +17,16 @@ from course_lib.checks.naming import AND
 from course_lib.checks.report import Report, Row, read_table
 from course_lib.cli import main
 from course_lib.errors import Refused
+from course_lib.experiments import SHIPPED_RESULTS, get, load_records
+from course_lib.experiments.pooled import ClassExperiment
+from course_lib.experiments.verdict import wilson
 from course_lib.grading import authoring, sample
 from course_lib.grading.classroom import Classroom
 from course_lib.grading.judging import judge
 from course_lib.grading.judging.channel import Limits
 from course_lib.grading.judging.results import Verdict
 from course_lib.grading.review import analysis, items
+from course_tests.experiments import example_class
 
 NAME = "03_attention"
 FORMULA = "=HYPERLINK(<i>1)"
@@ -207,6 +211,31 @@ def test_two_terms_stand_side_by_side(known, tmp_path_factory, root, assignment,
         analysis.analyse(before, root, beside=before)
 
 
+def test_a_class_experiment_is_a_section_with_its_numbers(known, root):
+    facts = analysis.analyse(known.course, root)
+    assert facts["experiments"] == []
+    before = analysis.write(known.course, facts).read_text()
+    assert 'id="experiment"' not in before
+    files = {**example_class.hand_ins(), "eve<": b""}
+    found = ClassExperiment(example_class.QUESTION, get("no-positions"),
+                            load_records(SHIPPED_RESULTS, "no-positions"), files,
+                            example_class.WORD, any_version=True)  # fmt: skip
+    one = found.data()
+    facts["experiments"] = [one]
+    page = analysis.write(known.course, facts).read_text()
+    # A dot for each run, one for the mean, and two bars of each row of the table.
+    assert page.count('class="dot"') == before.count('class="dot"') + 41 + 2 * len(
+        one["calibration"]
+    )
+    assert f"<strong>{one['verdict']}.</strong>" in page and "eve&lt;: the file is empty" in page
+    assert page.count("were sure") == len(one["calibration"])
+    assert f"experiment {example_class.QUESTION}, 40 of 41 runs count" in "\n".join(
+        analysis.lines(facts)
+    )
+    facts["experiments"] = [ClassExperiment(found.name, found.experiment, [], {"a": b""}).data()]
+    assert "of 1 hand-ins 0 count" in analysis.write(known.course, facts).read_text().lower()
+
+
 def test_nobody_is_named_where_names_are_removed(known, root, graded):
     graded(known.course, "zoe-unreadable", reason="zoe-unreadable.ipynb is no notebook")
     named = analysis.analyse(known.course, root)
@@ -324,7 +353,7 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, kno
 
 
 def test_intervals_of_shares_are_those_that_were_published():
-    assert items.wilson(0, 10) == pytest.approx((0.0, 0.278), abs=5e-4)
+    assert wilson(0, 10) == pytest.approx((0.0, 0.278), abs=5e-4)
     assert items.newcombe((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 

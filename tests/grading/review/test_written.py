@@ -233,6 +233,7 @@ def test_seeds_draw_orders(course, root):
 def test_a_table_goes_out_and_comes_in(course, tmp_path, capsys, root):
     path = tmp_path / "marks.csv"
     assert run(course, "--csv", path, "--blind") == 0
+    assert run(course, "--csv", path, "--blind") == 0, "what broke off afterwards is done again"
     assert run(course, "--csv", path) == 2 and "is there already" in capsys.readouterr().err
     text = path.read_bytes().decode("utf-8-sig")
     assert "\x1b" not in text and not [name for name in TEXTS if name in text]

@@ -22,14 +22,14 @@ def processes_of_a_grade(s: Sketch) -> None:
         return [p.layer(*words, w=132, role=role) for words in (first, second)]
 
     grade, book = pair(["course grade"], ["gradebook"], "state")
-    told, asked = pair(["properties,", "hints"], ["references"], "step")
+    properties, references = pair(["properties,", "hints"], ["references"], "step")
     parent, worker = pair(["warm parent:", "has torch"], ["worker:", "student's cells"], "query")
-    p.link(grade, told, label="hand-in")
-    p.link(asked, book, label="verdict, page", side=p.of("", "left"))
-    p.link(told, parent, label="a worker, please", side=p.of("", "left"))
+    p.link(grade, properties, label="hand-in")
+    p.link(references, book, label="verdict, page", side=p.of("", "left"))
+    p.link(properties, parent, label="a worker, please", side=p.of("", "left"))
     p.link(parent, worker, label="fork")
     names = "instructor", "judge" if s.narrow else "judge, one a core", "behind walls"
-    pairs = (grade, book), (told, asked), (parent, worker)
+    pairs = (grade, book), (properties, references), (parent, worker)
     stacks = [p.stack(*parts, gap=p.of(46, 28)) for parts in pairs]
     p.done(
         *(
@@ -38,7 +38,7 @@ def processes_of_a_grade(s: Sketch) -> None:
         ),
         gap=p.of(82, 44),
     )
-    a, b, aside = asked.box, worker.box, 10
+    a, b, aside = references.box, worker.box, 10
     if s.narrow:
         s.arrow((a.cx - aside, a.bottom), (a.cx - aside, b.y), label="arguments", side="left")
         s.arrow((a.cx + aside, b.y), (a.cx + aside, a.bottom), label="values")

@@ -90,14 +90,14 @@ def two_towers(s: Sketch) -> None:
 def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
     """Numbers of all pairs, with gaps between those that share no softmax."""
     bars = role == "weight"
-    shown = numbers.tolist() if bars else numbers.long().tolist()
+    values = numbers.tolist() if bars else numbers.long().tolist()
     names = [f"*v*_{{{j + 1}}}" for j in range(3)]
     words = [""] * 3 if bars else [f"*u*_{{{i + 1}}}" for i in range(3)]
-    made = []
+    tables = []
     for i in range(3):
         row, first = way == "row", i == 0
-        some = [shown[i]] if row else [[line[i]] for line in shown]
-        made.append(
+        some = [values[i]] if row else [[line[i]] for line in values]
+        tables.append(
             p.cells(
                 some,
                 lambda i, j: role,
@@ -109,7 +109,7 @@ def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
                 asks=("query", "key"),
             )
         )
-    return p.column(*made, gap=6) if way == "row" else p.row(*made, gap=6)
+    return p.column(*tables, gap=6) if way == "row" else p.row(*tables, gap=6)
 
 
 @drawing(
@@ -134,8 +134,8 @@ def asked_both_ways(s: Sketch) -> None:
         weights = _table(p, way, ASKED[way], "weight")
         p.link(scores, pill, weights)
         terms = ", ".join(f"{x:.2f}" for x in LOST[way].abs())
-        said = p.text(f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
-        panels.append((name, p.column(p.row(scores, pill, weights, gap=p.of(16, 8)), said)))
+        loss = p.text(f"−ln of the pairs: {terms}; mean {LOST[way].mean():.2f}")
+        panels.append((name, p.column(p.row(scores, pill, weights, gap=p.of(16, 8)), loss)))
     p.done(p.panels(*panels))
 
 
@@ -263,8 +263,8 @@ def picture_in_a_sentence(s: Sketch) -> None:
             ["a patch sees the words before it", "and its whole picture"],
             ["a word sees the whole picture"],
         )
-        told = [p.texts(*lines, kind="", at="start") for lines in notes]
-        mask = p.row(mask, p.column(*told, gap=4 * h - 24), axle=0)
+        columns = [p.texts(*lines, kind="", at="start") for lines in notes]
+        mask = p.row(mask, p.column(*columns, gap=4 * h - 24), axle=0)
     first, *rest = (
         p.cells(row, "position", w=w, h=h, words=[name], asks=("position", ""))
         for name, row in PLACES.items()
