@@ -1,4 +1,4 @@
-"""Masks: one laid on a sentence, a batch with padding, five ways to say it, and a hidden row."""
+"""Masks: on a sentence, a batch, packed documents and a text, five ways to say it, a hidden row."""
 
 import math
 from collections.abc import Iterable
@@ -38,6 +38,7 @@ PACKED = ("the", "cat", "sat", "dogs", "run")
 DOCUMENT = torch.tensor([0, 0, 0, 1, 1])
 APART = causal_mask(5) & (DOCUMENT[:, None] == DOCUMENT)
 PLACE = APART.sum(-1) - 1
+TEXT = ("the", "cats", "near", "the", "tree")
 CORNERS = {
     "top left: one key, then two": torch.ones(2, 5, dtype=torch.bool).tril(),
     "bottom right: four keys, then five": causal_mask(2, 5),
@@ -54,12 +55,8 @@ def laid(
 ) -> Part:
     """A mask with its queries on the left and its keys above; what is hidden is hatched."""
     usual: dict[str, Any] = {"role": "mask", "w": 31, "h": 26, "asks": ("query", "key")}
-    return p.cells(blank(mask), words=words, over=over, hatched=hidden(mask), **usual | how)
-
-
-def blank(mask: Tensor) -> list[list[object]]:
-    """As many cells, without numbers."""
-    return [[None] * mask.shape[1]] * mask.shape[0]
+    blank = [[None] * mask.shape[1]] * mask.shape[0]
+    return p.cells(blank, words=words, over=over, hatched=hidden(mask), **usual | how)
 
 
 @drawing(
@@ -163,8 +160,7 @@ def hidden_row(s: Sketch) -> None:
     p = Page(s)
     sees = p.named(laid(p, LEFT_SEES, LEFT, LEFT, w=36), "causal & padding")
     none, empty = torch.full((4,), -math.inf), torch.zeros(4, dtype=torch.bool)
-    powers = p.cells(none.exp(), "step", w=36)
-    p.named(powers, "exponentials of the first row")
+    powers = p.named(p.cells(none.exp(), "step", w=36), "exponentials of the first row")
     p.named(powers, "sum 0, so each share is 0 ÷ 0", at="below")
     small = torch.full((4,), -1e9).softmax(-1)
     ours = p.cells([whole(masked_softmax(torch.zeros(4), empty))], "weight", w=36, thick=True)
@@ -210,3 +206,18 @@ def packed_documents(s: Sketch) -> None:
     causal, apart = (laid(p, mask, PACKED, PACKED, w=w) for mask in (causal_mask(5), APART))
     panels = p.panels(("causal alone", causal), ("causal & same document", apart))
     p.done(p.column(p.rows(numbers, roles, w=w, words=words), panels, gap=18))
+
+
+@drawing(
+    """The text the cats near the tree under a causal mask. The first row has read the and is asked
+    for cats. The next have read the cats, the cats near, and the cats near the, and are asked for
+    near, the and tree. So one pass over a text of five words answers four questions."""
+)
+def one_text_many_questions(s: Sketch) -> None:
+    """What each row has read, and what it is asked for."""
+    p = Page(s)
+    read = laid(p, causal_mask(4), TEXT[:-1], TEXT[:-1], w=46)
+    rows = [[word] for word in TEXT[1:]]
+    asked = p.rows(rows, "value", gap=0, w=50, h=26, name="asked for", shape="")
+    p.each(read, asked)
+    p.done(p.row(read, asked, gap=p.of(60, 40)))
