@@ -36,9 +36,10 @@ CACHED = ("the", "cat", "sat", "on", "it")
 # Two documents in one row; in its own document each token sees itself and what comes before it.
 PACKED = ("the", "cat", "sat", "dogs", "run")
 DOCUMENT = torch.tensor([0, 0, 0, 1, 1])
-APART = causal_mask(5) & (DOCUMENT[:, None] == DOCUMENT)
+TOGETHER = causal_mask(5)
+APART = TOGETHER & (DOCUMENT[:, None] == DOCUMENT)
 PLACE = APART.sum(-1) - 1
-TEXT = ("the", "cats", "near", "the", "tree")
+READ, ASKED = ("the", "cats", "near", "the"), ("cats", "near", "the", "tree")
 CORNERS = {
     "top left: one key, then two": torch.ones(2, 5, dtype=torch.bool).tril(),
     "bottom right: four keys, then five": causal_mask(2, 5),
@@ -201,11 +202,11 @@ def two_corners(s: Sketch) -> None:
 def packed_documents(s: Sketch) -> None:
     """Two documents in one row, and their mask."""
     p = Page(s)
-    numbers, w = [PACKED, DOCUMENT.tolist(), PLACE.tolist()], p.of(44, 36)
+    numbers = [PACKED, DOCUMENT.tolist(), PLACE.tolist()]
     words, roles = ("token", "document", "position"), ("state", "mask", "position")
-    causal, apart = (laid(p, mask, PACKED, PACKED, w=w) for mask in (causal_mask(5), APART))
+    causal, apart = (laid(p, mask, PACKED, PACKED, w=36) for mask in (TOGETHER, APART))
     panels = p.panels(("causal alone", causal), ("causal & same document", apart))
-    p.done(p.column(p.rows(numbers, roles, w=w, words=words), panels, gap=18))
+    p.done(p.column(p.rows(numbers, roles, w=36, words=words), panels))
 
 
 @drawing(
@@ -216,8 +217,8 @@ def packed_documents(s: Sketch) -> None:
 def one_text_many_questions(s: Sketch) -> None:
     """What each row has read, and what it is asked for."""
     p = Page(s)
-    read = laid(p, causal_mask(4), TEXT[:-1], TEXT[:-1], w=46)
-    rows = [[word] for word in TEXT[1:]]
-    asked = p.rows(rows, "value", gap=0, w=50, h=26, name="asked for", shape="")
+    read = laid(p, causal_mask(len(READ)), READ, READ, w=38)
+    rows = [[word] for word in ASKED]
+    asked = p.rows(rows, "value", gap=0, h=26, name="asked for", shape="")
     p.each(read, asked)
-    p.done(p.row(read, asked, gap=p.of(60, 40)))
+    p.done(p.row(read, asked, gap=40))
