@@ -7,6 +7,7 @@ from torch import Tensor
 
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.drawings import Page, Sketch, drawing
+from course_lib.drawings.masks import laid
 from course_lib.masks import causal_mask
 
 # Four tokens of four channels, numbered.
@@ -75,20 +76,9 @@ SEEN = {
 def who_sees_whom(s: Sketch) -> None:
     """Three tables of outputs and words."""
     p = Page(s)
-    tables = []
-    for title, seen in SEEN.items():
-        hidden = (~seen).nonzero().tolist()
-        table = p.cells(
-            [[None] * SIX] * SIX,
-            "query",
-            w=p.of(20, 15),
-            h=p.of(20, 15),
-            words=range(1, SIX + 1),
-            over=range(1, SIX + 1),
-            asks=("mask", "mask"),
-            hatched=[(i, j) for i, j in hidden],
-        )
-        tables.append(p.named(table, title, "words"))
+    at, side = range(1, SIX + 1), p.of(20, 15)
+    how = {"role": "query", "w": side, "h": side, "asks": ("mask", "mask")}
+    tables = [p.named(laid(p, seen, at, at, **how), name, "words") for name, seen in SEEN.items()]
     p.done(p.row(*tables, gap=p.of(70, 8)))
     if not s.narrow:
         first = tables[0].box

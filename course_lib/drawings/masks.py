@@ -1,7 +1,7 @@
-"""Masks: one laid on a sentence, a batch with padding, five ways to say it, and a hidden row."""
+"""Masks: on a sentence, a batch, packed documents and a text, five ways to say it, a hidden row."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -33,6 +33,13 @@ LEFT = ("pad", "pad", "dogs", "run")
 LEFT_SEES = causal_mask(4) & torch.tensor([word != "pad" for word in LEFT])
 KEPT = padding_mask(torch.tensor([2]), 3)
 CACHED = ("the", "cat", "sat", "on", "it")
+# Two documents in one row; in its own document each token sees itself and what comes before it.
+PACKED = ("the", "cat", "sat", "dogs", "run")
+DOCUMENT = torch.tensor([0, 0, 0, 1, 1])
+TOGETHER = causal_mask(5)
+APART = TOGETHER & (DOCUMENT[:, None] == DOCUMENT)
+PLACE = APART.sum(-1) - 1
+READ, ASKED = ("the", "cats", "near", "the"), ("cats", "near", "the", "tree")
 CORNERS = {
     "top left: one key, then two": torch.ones(2, 5, dtype=torch.bool).tril(),
     "bottom right: four keys, then five": causal_mask(2, 5),
@@ -49,12 +56,8 @@ def laid(
 ) -> Part:
     """A mask with its queries on the left and its keys above; what is hidden is hatched."""
     usual: dict[str, Any] = {"role": "mask", "w": 31, "h": 26, "asks": ("query", "key")}
-    return p.cells(blank(mask), words=words, over=over, hatched=hidden(mask), **usual | how)
-
-
-def blank(mask: Tensor) -> list[list[object]]:
-    """As many cells, without numbers."""
-    return [[None] * mask.shape[1]] * mask.shape[0]
+    blank = [[None] * mask.shape[1]] * mask.shape[0]
+    return p.cells(blank, words=words, over=over, hatched=hidden(mask), **usual | how)
 
 
 @drawing(
@@ -67,40 +70,18 @@ def blank(mask: Tensor) -> list[list[object]]:
 )
 def mask_by_hand(s: Sketch) -> None:
     """Scores and a mask, then scores with minus infinity, then weights."""
-    filled = [
-        [int(e) if seen else -math.inf for e, seen in zip(row, sees, strict=True)]
-        for row, sees in zip(SCORES.tolist(), SEES.tolist(), strict=True)
-    ]
+    filled = [_signs(row) for row in SCORES.masked_fill(~SEES, -math.inf)]
     # A hidden key has no weight at all: a 0 without decimals.
-    shares = [
-        [w if seen else 0 for w, seen in zip(row, sees, strict=True)]
-        for row, sees in zip(WEIGHTS.tolist(), SEES.tolist(), strict=True)
-    ]
+    shares = [[w or 0 for w in row] for row in WEIGHTS.tolist()]
     p = Page(s)
-
-    def grid(rows: Sequence[Sequence[object]], role: str, name: str, **how: Any) -> Part:
-        gone = hidden(SEES) * (name != "scores")
-        return p.cells(
-            rows,
-            role,
-            w=36,
-            words=WORDS,
-            over=WORDS,
-            asks=("query", "key"),
-            name=name,
-            shape="",
-            hatched=gone,
-            **how,
-        )
-
-    scores, mask = (
-        grid([whole(row) for row in SCORES], "step", "scores"),
-        grid(SEES.tolist(), "mask", "mask"),
-    )
+    how: dict[str, Any] = {"words": WORDS, "over": WORDS, "asks": ("query", "key"), "shape": ""}
+    scores = p.cells([whole(row) for row in SCORES], "step", w=36, name="scores", **how)
+    how |= {"w": 36, "hatched": hidden(SEES)}
+    mask = p.cells(SEES.tolist(), "mask", name="mask", **how)
     both = p.stack(scores, mask)
     fill, soft = p.step("where False: −∞", beside=both), p.step("softmax", beside=scores)
-    ready = grid(filled, "step", "scores, masked")
-    weights = grid(shares, "weight", "weights", bars=True, thick=True)
+    ready = p.cells(filled, "step", name="scores, masked", **how)
+    weights = p.cells(shares, "weight", name="weights", bars=True, thick=True, **how)
     p.link(scores, fill, bend="late")
     p.link(mask, fill, bend="late")
     p.link(fill, ready, soft, weights)
@@ -180,8 +161,7 @@ def hidden_row(s: Sketch) -> None:
     p = Page(s)
     sees = p.named(laid(p, LEFT_SEES, LEFT, LEFT, w=36), "causal & padding")
     none, empty = torch.full((4,), -math.inf), torch.zeros(4, dtype=torch.bool)
-    powers = p.cells(none.exp(), "step", w=36)
-    p.named(powers, "exponentials of the first row")
+    powers = p.named(p.cells(none.exp(), "step", w=36), "exponentials of the first row")
     p.named(powers, "sum 0, so each share is 0 ÷ 0", at="below")
     small = torch.full((4,), -1e9).softmax(-1)
     ours = p.cells([whole(masked_softmax(torch.zeros(4), empty))], "weight", w=36, thick=True)
@@ -209,3 +189,36 @@ def two_corners(s: Sketch) -> None:
         for i, (name, mask) in enumerate(CORNERS.items())
     ]
     p.done(p.panels(*panels))
+
+
+@drawing(
+    """Two documents, the cat sat and dogs run, in one row of five places. Their document numbers
+    are 0, 0, 0, 1, 1, and their positions 0, 1, 2, 0, 1: they begin anew with the second document.
+    Under the causal mask alone dogs and run also see the, cat and sat. If the document has to be
+    the same, too, the mask is a triangle of three for the first document and a triangle of two for
+    the second, and dogs and run see nothing of the first.""",
+    numbers=lambda: [DOCUMENT, PLACE],
+)
+def packed_documents(s: Sketch) -> None:
+    """Two documents in one row, and their mask."""
+    p = Page(s)
+    numbers = [PACKED, DOCUMENT.tolist(), PLACE.tolist()]
+    words, roles = ("token", "document", "position"), ("state", "mask", "position")
+    causal, apart = (laid(p, mask, PACKED, PACKED, w=36) for mask in (TOGETHER, APART))
+    panels = p.panels(("causal alone", causal), ("causal & same document", apart))
+    p.done(p.column(p.rows(numbers, roles, w=36, words=words), panels))
+
+
+@drawing(
+    """The text the cats near the tree under a causal mask. The first row has read the and is asked
+    for cats. The next have read the cats, the cats near, and the cats near the, and are asked for
+    near, the and tree. So one pass over a text of five words answers four questions."""
+)
+def one_text_many_questions(s: Sketch) -> None:
+    """What each row has read, and what it is asked for."""
+    p = Page(s)
+    read = laid(p, causal_mask(len(READ)), READ, READ, w=38)
+    rows = [[word] for word in ASKED]
+    asked = p.rows(rows, "value", gap=0, h=26, name="asked for", shape="")
+    p.each(read, asked)
+    p.done(p.row(read, asked, gap=40))
