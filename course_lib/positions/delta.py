@@ -26,9 +26,9 @@ def steps(v: Tensor) -> Tensor:
 
 
 def steps_mask(mask: Tensor) -> Tensor:
-    """Which increments a query may know: of two tokens that the mask ``(..., S)`` shows it.
+    """Which increments a query may know: those whose two tokens the mask ``(..., S)`` shows it.
 
-    An increment from padding to the first token would carry the content of the padding into the output.
+    One from padding to the first token would carry the content of the padding into the output.
     """
     if mask.dtype != torch.bool:
         raise ValueError(f"mask has dtype {mask.dtype}, wanted torch.bool")
