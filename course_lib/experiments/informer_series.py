@@ -22,7 +22,7 @@ _ETTM1_QUESTIONS = (*compare_table("informer_ettm1"), beats_last_value("vanilla"
 
 ETTM1 = Experiment(
     "informer-ettm1",
-    "an Informer on ETTm1, 96 quarters of an hour ahead, with steps between values and without",
+    "an Informer on ETTm1, 96 quarters of an hour ahead, with increments of the values and without",
     {arm: ARMS[arm] for arm in _ETTM1_ARMS},
     {
         "cpu": Size(

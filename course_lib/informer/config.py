@@ -54,7 +54,7 @@ class InformerConfig:
         terms: With positions in the layers, which of the four terms of their scores are added up.
         rescale_terms: Whether fewer terms get a larger scale, see
             :func:`~course_lib.positions.terms.term_scale`.
-        delta_value: Whether self-attention averages steps between neighbouring values, see
+        delta_value: Whether self-attention averages increments of the values, see
             :mod:`course_lib.positions.delta`.
 
     Raises:

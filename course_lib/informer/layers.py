@@ -23,8 +23,8 @@ class InformerAttention(HeadProjections):
         causal: Whether a token sees itself and earlier ones only.
         terms: If positions are given, which terms of the scores are added up.
         rescale_terms: Whether the scale takes into account how many they are.
-        delta_value: Whether steps between neighbouring values are averaged, and added to each
-            token's own value.
+        delta_value: Whether increments of the values are averaged, and added to each token's
+            own value.
         mix: Whether heads are read as tokens without bringing time to the front.
     """
 

@@ -1,4 +1,4 @@
-"""Values that are steps: attention to how a sequence moves, not to where it is."""
+"""Increments for values: attention to how a sequence moves, not to where it is."""
 
 import torch
 from torch import Tensor
@@ -21,14 +21,14 @@ def literal_delta_value(x: Tensor) -> Tensor:
 
 
 def steps(v: Tensor) -> Tensor:
-    """The step ``(..., S, Dv)`` to each value from the one before it; 0 for the first."""
+    """The increment ``(..., S, Dv)`` of each value from the one before it; 0 for the first."""
     return v.diff(dim=-2, prepend=v[..., :1, :])
 
 
 def steps_mask(mask: Tensor) -> Tensor:
-    """Which steps a query may know: those between two tokens that the mask ``(..., S)`` shows it.
+    """Which increments a query may know: those whose two tokens the mask ``(..., S)`` shows it.
 
-    A step from padding to the first token would carry the content of the padding into the output.
+    One from padding to the first token would carry the content of the padding into the output.
     """
     if mask.dtype != torch.bool:
         raise ValueError(f"mask has dtype {mask.dtype}, wanted torch.bool")
@@ -46,17 +46,17 @@ def add_own_values(out: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
 
 
 class DeltaValueAttention(HeadProjections):
-    """Multi-head self-attention that averages steps between neighbours and adds them to each token.
+    """Multi-head self-attention that adds a weighted mean of increments to each token's value.
 
     The report does not say what the outputs after :func:`literal_delta_value` are, what becomes of
-    the first difference, and how that sits in a layer. The reading chosen here is::
+    the first increment, and how that sits in a layer. The reading chosen here is::
 
         out_i = v_i + sum_j A_ij (v_j - v_{j-1}),   v_1 - v_0 = 0,   A = softmax(q k^T / sqrt(Dh))
 
-    The difference of two neighbours knows which of them stands first, so tokens in another order
-    give another result although no position was added. It needs no token after j, so it is as
-    causal as its mask. Uniform weights telescope: the sum of all steps is the last value less the
-    first. A query that may attend to nothing gets 0.
+    An increment knows which of two neighbours stands first, so tokens in another order give another
+    result although no position was added. It needs no token after j, so it is as causal as its
+    mask. Uniform weights telescope: the sum of all increments is the last value less the first. A
+    query that may attend to nothing gets 0.
     """
 
     def forward(

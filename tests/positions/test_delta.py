@@ -1,4 +1,4 @@
-"""Values that are steps: what they distinguish, what they forget, and what they must not see."""
+"""Increments for values: what they distinguish, what they forget, and what they must not see."""
 
 import itertools
 
