@@ -27,6 +27,12 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> N
         os.replace(part, path)
 
 
+def write_changed(path: Path, content: str) -> None:
+    """Write a file whole unless it holds this text already: then its time stays, too."""
+    if not path.exists() or path.read_bytes() != content.encode(errors="replace"):
+        write_whole(path, content)
+
+
 @contextlib.contextmanager
 def part_of(path: Path) -> Iterator[Path]:
     """A place beside a file or folder that no other writer has, to fill and move there.

@@ -42,6 +42,7 @@ def register(add: Add) -> None:
         run_exercises,
         "make the released notebooks from the text sources in solutions/",
     )
+    exercises.add_argument("assignment", nargs="*", help="such as 03_attention (all of them)")
     exercises.flags(check="only compare with exercises/; write _build/exercises")
 
     matrix = add("matrix", run_matrix, "grade solution, stub, every known mistake and alternative")
@@ -108,19 +109,22 @@ def run_exercises(arguments: argparse.Namespace) -> int:
     from course_lib.grading.engine import engine_hash
 
     root = checkout()
-    into = root / "_build" / "exercises" if arguments.check else root / "exercises"
+    if not arguments.check:
+        authoring.generate(root, root / "exercises", chosen=arguments.assignment)
+        print(f"exercises {root / 'exercises'}")
+        return 0
     stamp = root / "_build" / ".exercises-in-step"
     released = [p for p in (root / "exercises").rglob("*") if p.suffix in (".ipynb", ".md")]
     key = engine_hash(root, "", *released, root / "nbgrader_config.py", root / "pyproject.toml")
-    if arguments.check and stamp.exists() and stamp.read_text() == key:
+    if stamp.exists() and stamp.read_text() == key:
         print("exercises: nothing changed since they were last compared")
         return 0
-    stale = authoring.generate(root, into)
-    if arguments.check and stale:
+    into = root / "_build" / "exercises"
+    if stale := authoring.generate(root, into, chosen=arguments.assignment):
         print("not in step with solutions/: " + ", ".join(stale), file=sys.stderr)
         print("run `make exercises` and commit what it changes", file=sys.stderr)
         return FOUND_WRONG
-    if arguments.check:
+    if not arguments.assignment:
         write_whole(stamp, key)
     print(f"exercises {into}")
     return 0

@@ -16,7 +16,7 @@ import hashlib
 import importlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from course_lib.checks.exercise import Exercise, find, given_source
 from course_lib.checks.import_stubs import RULE
 from course_lib.errors import Refused
+from course_lib.files import write_changed
 from course_lib.grading import assistants
 from course_lib.grading.card import book_url, card
 from course_lib.grading.cells import marks
@@ -339,33 +340,34 @@ def text(notebook: NotebookNode) -> str:
     return nbformat.writes(notebook).rstrip("\n") + "\n"
 
 
-def generate(root: Path, into: Path, say: Callable[[str], None] = print) -> list[str]:
-    """Write every release under ``into`` and every solution notebook beside its source.
+def generate(
+    root: Path, into: Path, say: Callable[[str], None] = print, chosen: Sequence[str] = ()
+) -> list[str]:
+    """Write every release, or the chosen ones, under ``into``; solution notebooks beside sources.
 
     Returns the released files that differ from those committed under ``exercises/``.
     """
-    stale, names = [], set()
-    for source in sources(root):
-        assignment = load(source, root)
+    stale, known = [], [source.stem for source in sources(root)]
+    for name in chosen or known:
+        assignment = named(root, name)
+        source = root / "solutions" / name / f"{name}.md"
         if more := released_beside(assignment, source, root):
             raise AuthoringError(f"{more[0]}: nbgrader would copy it to students; move it, or name"
                                  " it in c.CourseDirectory.ignore")  # fmt: skip
         run_solution(assignment)
-        names.add(assignment.name)
-        source.with_suffix(".ipynb").write_text(text(assignment.solution), encoding="utf-8")
+        write_changed(source.with_suffix(".ipynb"), text(assignment.solution))
         for file, released in assignment.files().items():
-            committed = root / "exercises" / assignment.name / file
+            committed = root / "exercises" / name / file
             if not committed.exists() or committed.read_text(encoding="utf-8") != released:
                 stale.append(str(committed.relative_to(root)))
             # nbgrader's own release copies what lies beside the source and is not ignored.
             own = [source.parent / file] if file in ("AGENTS.md", "CLAUDE.md") else []
-            for target in (into / assignment.name / file, *own):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(released, encoding="utf-8")
+            for target in (into / name / file, *own):
+                write_changed(target, released)
         count = len(assignment.exercises)
-        say(f"{assignment.name}: {count} exercises, {assignment.points:g} points")
+        say(f"{name}: {count} exercises, {assignment.points:g} points")
     for folder in sorted(p for p in (root / "exercises").glob("[0-9][0-9]_*") if p.is_dir()):
-        if folder.name not in names:
+        if folder.name not in known:
             stale.append(f"exercises/{folder.name} (has no source)")
     return stale
 

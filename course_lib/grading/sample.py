@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.checks.exercise import Exercise
-from course_lib.files import write_whole
+from course_lib.files import write_changed, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.cells import id_of
 
@@ -104,9 +104,7 @@ def make(
             continue
         students.append(student)
         path = course / "submitted" / student / name / f"{name}.ipynb"
-        content = authoring.text(notebook)
-        if not path.exists() or path.read_text(encoding="utf-8") != content:
-            write_whole(path, content)
+        write_changed(path, authoring.text(notebook))
     for folder in course.glob(f"submitted/*/{name}"):
         if folder.parent.name not in students:
             shutil.rmtree(folder)

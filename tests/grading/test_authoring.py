@@ -1,5 +1,6 @@
 """From text to notebooks: the same bytes every time, and every bad edit named."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from traitlets.config import Config
 
 from course_lib.checks.exercise import find
 from course_lib.checks.import_stubs import RULE
+from course_lib.errors import Refused
 from course_lib.grading import assistants, authoring, card
 from course_lib.grading.records import gradebook
 
@@ -220,6 +222,30 @@ def test_a_stale_or_orphaned_release_is_reported(tmp_path, root):
     assert authoring.generate(tmp_path, tmp_path / "out", say=lambda text: None) == [
         "exercises/97_gone (has no source)"
     ]
+
+
+def test_one_assignment_is_made_alone_and_what_stays_the_same_is_left_alone(tmp_path, root):
+    source = make(tmp_path, root, SOURCE)
+    shutil.copytree(source.parent, other := source.parent.with_name("99_more"))
+    (other / source.name).rename(other / "99_more.md")
+
+    def written(*chosen, title="# Test"):
+        """The assignments of which any file now has another time."""
+        source.write_text(SOURCE.replace("# Test", title))
+        folders = (tmp_path / "exercises", tmp_path / "solutions")
+        for path in (path for folder in folders for path in folder.rglob("*.*")):
+            os.utime(path, (0, 0))
+        authoring.generate(tmp_path, folders[0], lambda text: None, chosen)
+        made = (path for folder in folders for path in folder.rglob("*.*"))
+        return {path.relative_to(tmp_path).parts[1] for path in made if path.stat().st_mtime}
+
+    assert written("98_test") == {"98_test"}
+    assert not (tmp_path / "exercises" / "99_more").exists()
+    assert written() == {"99_more"}
+    assert written() == set()
+    assert written(title="# Try") == {"98_test"}
+    with pytest.raises(Refused, match="'97_none'; there are 98_test, 99_more"):
+        written("97_none")
 
 
 def test_every_release_says_first_what_an_answer_may_use(root):
