@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ FINDERS = {
     "tests/parity/peers/__init__.py": "tests/parity/peers",
 }
 ROOT = Path(__file__).parents[1]
+Selection = dict[str, set[str]]
 # Tests import from here on what lies beside them as `course_tests`.
 instrument("parity", ROOT)
 
@@ -51,9 +52,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--changed", metavar="REVISION", help=say)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Find once what a change reaches: the first process does, and tells its workers."""
+    config.asked = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    config.chosen = getattr(config, "workerinput", {}).get("chosen")
+    if config.chosen is None and (since := config.getoption("--changed")):
+        config.chosen = selection(changes(since), config.asked)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker what the first process has found."""
+    node.workerinput["chosen"] = node.config.chosen
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that cannot see a change, unless it is asked for by name."""
+    kept = (
+        config.chosen is None
+        or str(collection_path) in config.chosen["files"]
+        or collection_path in config.asked
+        or collection_path.is_dir()
+    )
+    return None if kept else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which notebooks and which cases of a sweep are slow, and what a change reaches."""
-    changed = changes(since) if (since := config.getoption("--changed")) else None
+    chosen = config.chosen
     samples: dict[Any, set[str]] = {}
     for item in items:
         file = item.nodeid.partition("::")[0]
@@ -65,12 +91,49 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 cases = [value if isinstance(value, str) else value[0] for value in values]
                 samples[item.function] = sampled(cases, mark.args)
             case = item.callspec.params[names if isinstance(names, str) else names[0]]
-            if case not in samples[item.function] and not (changed and touches(case, changed)):
+            if case not in samples[item.function] and not (chosen and touches(case, chosen)):
                 item.add_marker(pytest.mark.slow)
-    if changed is not None:
-        keep = {path for path in {item.path for item in items} if sees(path, changed)}
-        config.hook.pytest_deselected(items=[item for item in items if item.path not in keep])
-        items[:] = [item for item in items if item.path in keep]
+    if chosen is not None:
+        left = [item for item in items if str(item.path) not in chosen["files"]]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if str(item.path) in chosen["files"]]
+
+
+def selection(changed: set[Path], asked: Collection[Path], root: Path = ROOT) -> Selection:
+    """What can see a change: ``files`` of tests at or below what is asked for; ``touched`` modules.
+
+    These are the modules of exercises, figures and experiments that a case of a sweep may name.
+    ``changed`` are the changed files, below ``root``.
+    """
+    tests = {
+        path
+        for place in asked
+        for path in ([place] if place.is_file() else place.rglob("*.*"))
+        if not any(part.startswith(".") for part in path.relative_to(place).parts)
+        if path.suffix == ".ipynb" or (path.suffix == ".py" and _has_tests(path))
+    }
+    code = {file for file in changed if _is_code(file, root)}
+    code -= {file for file in code if root / "course_lib" / "checks" in file.parents}
+    cases = {
+        path.relative_to(root / "course_lib" / folder).as_posix()[:-3].removesuffix("_answers")
+        for folder in (("bank", "figures", "experiments") if code else ())
+        for path in (root / "course_lib" / folder).rglob("*.py")
+    }
+    return {
+        "files": {str(path) for path in sorted(tests) if sees(path, changed, root)},
+        "touched": {case for case in sorted(cases) if files([repr(case)], root) & code},
+        "changed": {file.relative_to(root).with_suffix("").as_posix() for file in changed},
+    }
+
+
+def _has_tests(path: Path) -> bool:
+    return path.match("test_*.py") or path.match("*_test.py") or ">>>" in path.read_text("utf-8")
+
+
+def _is_code(file: Path, root: Path) -> bool:
+    """Whether the file can be a module, lie beside one or be a record: `files` finds no other."""
+    places = (root / "course_lib", root / "tests", root / "book" / "results")
+    return any(place in file.parents for place in places)
 
 
 def changes(since: str) -> set[Path]:
@@ -94,21 +157,15 @@ def sampled(cases: Sequence[str], named: Sequence[str] = ()) -> set[str]:
     return {*named} or {*{case.partition(".")[0]: case for case in reversed(cases)}.values()}
 
 
-def touches(case: str, changed: set[Path], root: Path = ROOT) -> bool:
+def touches(case: str, chosen: Selection) -> bool:
     """Whether a changed file is a source of what the case of a sweep is named after.
 
     ``masks.causal_mask`` is an exercise's module and what that imports, the engine that runs every
     exercise aside; ``03_attention`` and ``book/intro.html`` are files of these names.
     """
     parts = {*re.split(r"[./]", case.removesuffix(".html"))}
-    own = {f for f in changed if parts <= {*f.relative_to(root).with_suffix("").parts}}
-    engine = root / "course_lib" / "checks"
-    return bool(own or any(engine not in f.parents for f in _imported(case, root) & changed))
-
-
-@cache
-def _imported(case: str, root: Path) -> set[Path]:
-    return files([repr(case)], root)
+    own = any(parts <= {*file.split("/")} for file in chosen["changed"])
+    return own or case.replace("-", "_").replace(".", "/") in chosen["touched"]
 
 
 def sees(path: Path, changed: set[Path], root: Path = ROOT) -> bool:
@@ -123,16 +180,18 @@ def sees(path: Path, changed: set[Path], root: Path = ROOT) -> bool:
         for f in own
         if f.name != "conftest.py" or f.parent.name != "tests"
     )
-    reached = files([file.read_text(encoding="utf-8") for file in own], root)
-    folders = [root / FINDERS[n] for n in FINDERS if root / n in reached]
     # What is no code of the library is named by the tests that read it, or a folder above it is.
     code = (root / "course_lib", root / "tests")
     others = {f for f in changed if f.suffix != ".py" or not {*code} & {*f.parents}}
     names = {part for file in others for part in file.relative_to(root).with_suffix("").parts}
-    return (
-        bool(reached & changed)
-        or any(folder in file.parents for folder in folders for file in changed)
-        or any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+    if any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
+        return True
+    if not any(_is_code(file, root) for file in changed):
+        return False
+    reached = files([file.read_text(encoding="utf-8") for file in own], root)
+    folders = [root / FINDERS[n] for n in FINDERS if root / n in reached]
+    return bool(reached & changed) or any(
+        folder in file.parents for folder in folders for file in changed
     )
 
 
@@ -149,6 +208,12 @@ def _library_is_whole() -> Iterator[None]:
     yield
     left = [name for name, module in sys.modules.items() if isinstance(module, AbsentModule)]
     assert not left
+
+
+@pytest.fixture(scope="session", name="selection")
+def _selection() -> Callable[..., Selection]:
+    """:func:`selection`, for its tests."""
+    return selection
 
 
 @pytest.fixture(scope="session", name="sees")

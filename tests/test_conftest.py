@@ -53,8 +53,16 @@ def test_a_change_is_seen_by_what_depends_on_it(sees, changed, test, seen):
         ("book/chapters/03_scale.md", "book/chapters/03_attention.html", False),
     ],
 )
-def test_a_change_brings_its_cases_of_a_sweep_back(touches, changed, case, touched):
-    assert touches(case, {ROOT / changed}) is touched
+def test_a_change_brings_its_cases_of_a_sweep_back(selection, touches, changed, case, touched):
+    assert touches(case, selection({ROOT / changed}, ())) is touched
+
+
+def test_only_files_that_see_a_change_are_looked_for_and_below_what_is_asked_for(selection):
+    changed, asked = {ROOT / "course_lib/scaling.py"}, ROOT / "tests/test_scaling.py"
+    assert selection(changed, [asked])["files"] == {str(asked)}
+    notebook = ROOT / "exercises/03_attention/03_attention.ipynb"
+    below = {notebook.parent, ROOT / "exercises/04_heads", ROOT / "tests/test_resnet.py"}
+    assert selection({notebook}, below)["files"] == {str(notebook)}
 
 
 def test_a_sample_is_what_is_named_or_one_of_each_topic(sampled):
