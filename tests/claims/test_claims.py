@@ -16,6 +16,7 @@ from course_lib.experiments import settled
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = load_claims(ROOT / "book" / "claims.yml")
+LABELLED = re.compile(r"((?:\{claim\}`[^`]+`(?:,? and |, )?)+) \((holds?\b)")
 CHECKED = [claim for claim in CLAIMS if claim.show or claim.decided]
 SHOWN = [claim for claim in CHECKED if claim.show]
 # What each verdict denies; a claim that is negated must no longer fit what the code finds.
@@ -158,6 +159,15 @@ def test_what_a_small_run_alone_has_seen_is_marked() -> None:
             assert any(mark in finding.told for mark in marks) == small
             assert finding.holds is None or not small
             assert not (small and finding.told.startswith(("holds", "fails")))
+
+
+def test_a_page_says_holds_of_what_holds() -> None:
+    """Not of what a small run alone has seen."""
+    measured = {str(c.id): first(c.id) for c in CLAIMS if c.verdict == "measured here"}
+    small = {name for name, finding in measured.items() if finding and not finding.holds}
+    for page in (ROOT / "book/chapters").glob("*.md"):
+        for named, label in LABELLED.findall(page.read_text(encoding="utf-8")):
+            assert not (label and small & set(re.findall("`(.+?)`", named))), (page.stem, named)
 
 
 def test_all_verdicts_are_known_to_the_denials() -> None:
