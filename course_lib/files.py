@@ -27,10 +27,12 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> N
         os.replace(part, path)
 
 
-def write_changed(path: Path, content: str) -> None:
-    """Write a file whole unless it holds this text already: then its time stays, too."""
-    if not path.exists() or path.read_bytes() != content.encode(errors="replace"):
-        write_whole(path, content)
+def write_changed(path: Path, content: str) -> bool:
+    """Write a file whole unless it holds this text already, and stays; whether it was written."""
+    if path.is_file() and path.read_bytes() == content.encode(errors="replace"):
+        return False
+    write_whole(path, content)
+    return True
 
 
 @contextlib.contextmanager

@@ -347,10 +347,9 @@ def generate(
 
     Returns the released files that differ from those committed under ``exercises/``.
     """
-    stale, known = [], [source.stem for source in sources(root)]
+    stale, known = [], {source.stem: source for source in sources(root)}
     for name in chosen or known:
-        assignment = named(root, name)
-        source = root / "solutions" / name / f"{name}.md"
+        assignment, source = named(root, name), known[name]
         if more := released_beside(assignment, source, root):
             raise AuthoringError(f"{more[0]}: nbgrader would copy it to students; move it, or name"
                                  " it in c.CourseDirectory.ignore")  # fmt: skip

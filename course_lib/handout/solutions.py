@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import Refused
-from course_lib.files import write_whole
+from course_lib.files import write_changed
 from course_lib.grading import authoring
 from course_lib.grading.records.gradebook import open_gradebook
 
@@ -65,8 +65,4 @@ def target(into: Path, name: str) -> Path:
 
 def write(root: Path, name: str, path: Path) -> bool:
     """Write the solution, whole or not at all; whether it was not there already."""
-    content = authoring.text(readable(authoring.named(root, name).solution))
-    if path.is_file() and path.read_text(encoding="utf-8") == content:
-        return False
-    write_whole(path, content)
-    return True
+    return write_changed(path, authoring.text(readable(authoring.named(root, name).solution)))
