@@ -47,28 +47,9 @@ class Marker:
         """In a judge's process: everything but writing, within a cap on memory."""
         if task.reason:
             return self.failed(task, task.reason)
-        with sandbox.capped(MOST_MEMORY):
-            return self._judge(task, forkserver, judge)
-
-    def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
-        seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
         try:
-            tries: list[Judged] = []
-            until = time.monotonic() + self.limits.whole
-            while len(tries) < TRIES and (seconds := until - time.monotonic()) > 0:
-                submission = parsing.parse(task.content)
-                submission.modules = task.modules
-                tries.append(judge_notebook(
-                    submission, self.assignment.release, seed, forkserver, self.limits, judge,
-                    seconds=seconds,
-                ))  # fmt: skip
-                if not tries[-1].killed:
-                    break
-            judged = max(tries, key=lambda one: (one.score, not one.killed))
-            verdict = self._verdict(task, judged)
-            page = feedback.page(self.assignment.name, task.student, judged, self.url)
-            # Writing it takes memory, too.
-            return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
+            with sandbox.capped(MOST_MEMORY):
+                return self._judge(task, forkserver, judge)
         except parsing.Unreadable as unreadable:
             return self.failed(task, str(unreadable))
         except (WorkerFailed, ForkServerLost):
@@ -83,6 +64,25 @@ class Marker:
             # One submission never stops a class; the instructor sees what happened.
             why = f"The grader itself failed: {type(error).__name__}: {error}"
             return self.failed(task, why, again=True)
+
+    def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
+        seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
+        tries: list[Judged] = []
+        until = time.monotonic() + self.limits.whole
+        while len(tries) < TRIES and (seconds := until - time.monotonic()) > 0:
+            submission = parsing.parse(task.content)
+            submission.modules = task.modules
+            tries.append(judge_notebook(
+                submission, self.assignment.release, seed, forkserver, self.limits, judge,
+                seconds=seconds,
+            ))  # fmt: skip
+            if not tries[-1].killed:
+                break
+        judged = max(tries, key=lambda one: (one.score, not one.killed))
+        verdict = self._verdict(task, judged)
+        page = feedback.page(self.assignment.name, task.student, judged, self.url)
+        # Writing it takes memory, too.
+        return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
 
     def failed(self, task: Task, reason: str, *, again: bool = False) -> tuple[Verdict, Files]:
         """No grade; ``again`` when the next run should try, because it was not the student."""
