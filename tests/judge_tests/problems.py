@@ -124,15 +124,19 @@ def every(problem: Problem, adapter: Adapter, root: Path, *, own: bool) -> Itera
 
 def outputs(problem: Problem, one: Candidate) -> list[Any] | None:
     """What the probe yields, as arrays; None if it ends in an error."""
+    return _probed(one.text, problem.probe, problem.name) if problem.probe else None
 
+
+@cache
+def _probed(text: str, probe: str, name: str) -> list[Any] | None:
     def run() -> list[Any]:
         names: dict[str, Any] = {}
-        exec(one.text, names)
-        exec(problem.probe, names)
+        exec(text, names)
+        exec(probe, names)
         with torch.no_grad():
-            return [x.double().numpy() for x in names["probe"](names[problem.name])]
+            return [x.double().numpy() for x in names["probe"](names[name])]
 
-    found, fault = forked(run, 60) if problem.probe else (None, "")
+    found, fault = forked(run, 60)
     return None if fault else found
 
 
