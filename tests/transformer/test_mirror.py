@@ -17,3 +17,9 @@ def test_a_run_repeats_and_leaves_the_global_generator_alone():
     torch.manual_seed(5)
     assert train_mirror("post", 1, steps=4, warm_up=2) == first
     assert train_mirror("post", 1, steps=4) != first
+
+
+def test_a_gain_of_one_changes_nothing_and_a_small_one_lets_deep_post_norm_learn():
+    assert train_mirror("post", 1, steps=3, gain=1.0) == train_mirror("post", 1, steps=3)
+    large, small = (train_mirror("post", 8, steps=50, gain=g)[-1] for g in (1.0, 0.1))
+    assert small < 0.5 < 1.5 < large
