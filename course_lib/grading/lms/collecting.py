@@ -116,12 +116,12 @@ class Collector:
     def _notebook(self, student: str, files: Sequence[ArchiveFile]) -> ArchiveFile | None:
         notebooks = [e for e in files if e.file.lower().endswith(".ipynb")]
         called = [e for e in notebooks if e.title == _title(self.name)]
-        if called:
-            return max(called, key=lambda e: e.turn)
+        last = max((e.turn for e in called), default=None)
+        notebooks = [e for e in called if e.turn == last] or notebooks
         if len(notebooks) > 1:
-            names = ", ".join(plain(e.file, 60) for e in notebooks[:5])
-            raise Refused(f"{len(notebooks)} notebooks, none called {self.name}: {names}")
-        for one in notebooks:
+            names = ", ".join(plain(e.path) for e in notebooks[:5])
+            raise Refused(f"{len(notebooks)} notebooks may be its {self.name}: {names}")
+        for one in notebooks if not called else ():
             self.report["look_at"].append(f"{student}: the notebook is called {plain(one.file)}")
         return notebooks[0] if notebooks else None
 

@@ -74,7 +74,10 @@ SYSTEMS = {
             "group": ("group_name",),
         },
         before=re.compile("(?P<name>.*)"),
-        entry=re.compile(r"(?=(?P<late>_LATE)?_(?P<key>\d+)_(?P<order>\d+)_(?P<file>[^/]+)$)"),
+        # No id begins with a zero, as names of assignments do.
+        entry=re.compile(
+            r"(?=(?P<late>_LATE)?_(?P<key>[1-9]\d*)_(?P<order>[1-9]\d*)_(?P<file>[^/]+)$)"
+        ),
         # Totals end without a number, and are read-only.
         score=re.compile(r"(?P<title>.*) \(\d+\)"),
         points=True,

@@ -45,10 +45,10 @@ class ArchiveFile:
         return fold(self.stem.replace("_", " "))
 
     @property
-    def turn(self) -> tuple[int, int]:
+    def turn(self) -> tuple[bool, int, int]:
         """Where it stands among files of the same name."""
         again = _AGAIN.search(PurePosixPath(self.file).stem)
-        return self.order, int(again[1]) if again else 0
+        return self.late, self.order, int(again[1]) if again else 0
 
 
 class Owners(NamedTuple):
@@ -144,7 +144,11 @@ class Submissions:
             owners = [self._owners(one) for one in receipts]
             # A student may be called by numbers, and may call a file as the system calls files.
             sure = [n for n, one in enumerate(owners) if one.students and not one.guess]
-            meant = {(*sorted(owners[n].students), receipts[n].get("when", "")) for n in sure}
+            meant = {
+                (*sorted(one.students), told.get("when", ""))
+                for one, told in zip(owners, receipts, strict=True)
+                if one.students
+            }
             if len(meant) > 1:
                 meanings = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
                 left_out.append(f"{path}: its name can be read as that of {meanings}")

@@ -110,6 +110,8 @@ def pair(desk):
          ["Love", "Ada", "ada", "7"], ["Roe", "Ben", "ben", "8"]],
         [["usr_id", "login", "lastname", "firstname"],
          ["101", "ada", "Love", "Ada"], ["102", "ben", "Roe", "Ben"]],
+        [["Student", "ID", "SIS Login ID", "Section"],
+         ["Love, Ada", "201", "ada", "A"], ["Roe, Ben", "202", "ben", "A"]],
     ):  # fmt: skip
         desk.run("roster", "import", desk.file("list.csv", [header, *rows]))
     return desk
@@ -127,6 +129,10 @@ def pair(desk):
         ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM/39-101 - Ada Love - Sep 1/{}"),
         ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM - Ada Love - Sep 1, 2026/{}"),
         ("ilias", "Sheet/HW/Roe_Ben_ben_102/x_101/{}"),
+        ("ilias", "Team 3/Roe_Ben_ben_102/x_101/{}"),
+        # Ben, who calls himself so, in front of his number: by nobody's name, or by Ada's.
+        ("canvas", "foo_201_202_9_{}"),
+        ("canvas", "loveada_201_202_9_{}"),
     ],
 )
 def test_no_name_of_a_file_or_a_student_hands_in_for_somebody_else_or_earlier(
@@ -169,7 +175,7 @@ def test_a_name_with_thousands_of_marks_is_left_out(canvas, notebook):
 def test_anonymous_work_is_left_out(canvas, notebook):
     said = collect(canvas, {f"anon_Kx3fQ_55_{NAME}.ipynb": notebook("x")}, "--from", "canvas",
                    "--assignment", NAME, wanted=1)  # fmt: skip
-    assert said["not_collected"] == [f"anon_Kx3fQ_55_{NAME}.ipynb: not known here"]
+    assert said["not_collected"] == [f"anon_Kx3fQ_55_{NAME}.ipynb: not named as Canvas names files"]
     assert not work(canvas)
 
 
@@ -211,11 +217,21 @@ def test_of_two_notebooks_the_last_of_the_name_counts_else_nobody_guesses(canvas
         "--assignment", NAME, wanted=1,
     )  # fmt: skip
     assert said["not_collected"] == [
-        f"ben (Ben Roe): 2 notebooks, none called {NAME}: a.ipynb, b.ipynb"
+        f"ben (Ben Roe): 2 notebooks may be its {NAME}: roeben_2_55_a.ipynb, roeben_2_66_b.ipynb"
     ]
     said = collect(canvas, {"roeben_2_55_text.pdf": b"%PDF"}, "--assignment", NAME, wanted=1)
     assert said["not_collected"] == ["ben (Ben Roe): no notebook, but text.pdf"]
     assert work(canvas) == {"ada"}
+
+
+def test_late_work_is_the_last_and_two_of_one_name_are_left_out(pair, notebook):
+    name = f"{NAME}.ipynb"
+    files = {f"HW/Love_Ada_ada_101/{name}": b"", f"HW/Love_Ada_ada_101/late - {name}": b"late"}
+    collect(pair, files, "--from", "ilias")
+    assert pair.submitted()[f"ada/{NAME}/{name}"] == b"late"
+    files = {f"HW/Roe_Ben_ben_102/{place}/{name}": place.encode() for place in "ab"}
+    said = collect(pair, files, "--from", "ilias", wanted=1)
+    assert "2 notebooks may be its" in said["not_collected"][0] and work(pair) == {"ada"}
 
 
 def test_an_attempt_without_a_notebook_does_not_hide_the_one_before(desk, notebook):
