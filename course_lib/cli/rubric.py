@@ -42,6 +42,7 @@ def register(add: Add) -> None:
         ("--read", "take marks from such a table"),
     ):
         sheet.add_argument(name, type=Path, metavar="FILE", help=says)
+    rubric.option("--encoding", "of a table to read that does not tell (UTF-8)", "")
     rubric.flags(dry_run="only say what would be done")
     add_db(rubric)
     add_json(rubric)
@@ -68,7 +69,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         if isinstance(question, SecondLook):
             question.sample = arguments.sample
         if arguments.read:
-            marks = rubric_table.read(arguments.read, question, again=again)
+            marks = rubric_table.read(arguments.read, question, arguments.encoding, again=again)
             facts["written"] += question.write(marks, again=again, dry_run=dry)
         elif arguments.csv and not dry:
             answers = question.answers(seed)
@@ -94,7 +95,9 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"  {line}")
     done = f"would write {facts['written']} marks" if dry else f"{facts['written']} marks written"
-    emit(arguments, facts, f"{name}: {f'table {arguments.csv}' if arguments.csv else done}")
+    if arguments.csv:
+        done = f"{'would write' if dry else 'table'} {arguments.csv}"
+    emit(arguments, facts, f"{name}: {done}")
     return 0
 
 

@@ -79,8 +79,8 @@ def _readings(cell: str) -> dict[str, float]:
 # there are groups of two before the last.
 _NUMBER = (
     r"(?P<sign>[+-]?)(?=[{mark}]?\d)"
-    r"(?P<whole>[1-9]\d{{0,2}}(?P<gap>[{other}\s'’])(?:\d{{2,3}}(?P=gap))*\d{{3}}|\d*)"
-    r"(?:{mark}(?P<rest>\d*))?(?P<power>(?:[eE][+-]?\d+)?)"
+    r"(?P<whole>[1-9]\d{{0,2}}(?P<gap>[{other}\s'’])(?:\d{{2,3}}(?P=gap))*\d{{3}}|\d{{0,99}})"
+    r"(?:{mark}(?P<rest>\d*))?(?P<power>(?:[eE][+-]?\d{{1,2}})?)"
 )
 
 
@@ -127,14 +127,17 @@ def _value(cell: str) -> str:
     if cell.startswith('"'):
         inside, _, rest = cell[1:].rpartition('"')
         cell = inside.replace('""', '"') + rest
-    # So Canvas guards names that begin like a formula, and Brightspace keys with leading zeros.
+    # So Canvas guards names that begin like a formula.
     if guarded := re.fullmatch(r'="(.*)"', cell, re.DOTALL):
         return guarded[1].strip()
-    return cell.removeprefix("#").strip()
+    return cell.strip()
 
 
-def read(path: Path, encoding: str = "") -> CsvTable:
-    """Read a table with ``,``, ``;`` or tabs between cells; ``encoding`` where nothing tells it."""
+def read(path: Path, encoding: str = "", *, even: bool = True) -> CsvTable:
+    """Read a table with ``,``, ``;`` or tabs between cells; ``encoding`` where nothing tells it.
+
+    Its rows are ``even``, or are filled up, as spreadsheets leave out what is empty at the end.
+    """
     if path.stat().st_size > MAX_BYTES:
         raise Refused(f"{path}: more than {MAX_BYTES >> 20} MB is no list of a class")
     content = path.read_bytes()
@@ -150,8 +153,9 @@ def read(path: Path, encoding: str = "") -> CsvTable:
         ) from None
     if "\0" in text:
         raise Refused(f"{path}: it holds NUL; if it is UTF-16, say so with --encoding utf-16-le")
-    first = re.sub('"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
-    separator = max(",;\t", key=first.count)
+    lines = re.split(r"[\r\n]+", re.sub('"[^"]*"', "", text.strip("\r\n")))
+    # A header or a text may have more commas than there are cells, but not every line.
+    separator = max(",;\t", key=lambda s: (min(n := [t.count(s) for t in lines]), n[0]))
     rows, ends = _cells(path, text, separator)
     filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
     if not filled:
@@ -161,6 +165,7 @@ def read(path: Path, encoding: str = "") -> CsvTable:
     )
     wide = len(sheet.rows[0])
     for n, row in zip(filled, sheet.rows, strict=True):
+        row += [""] * (0 if even else wide - len(row))
         if len(row) != wide:
             raise Refused(
                 f"{path}, row {n + 1}: {len(row)} cells where the header has {wide}; export the"
@@ -193,7 +198,7 @@ def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list
 
 
 def fields(sheet: CsvTable, line: int, headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """What a row says of each field that the table has."""
+    """What a row says of each field that the table has; Brightspace guards zeros with ``#``."""
     row = sheet.values(line)
     places = {field: sheet.find(names) for field, names in headers.items()}
-    return {field: row[at] for field, at in places.items() if at is not None}
+    return {f: row[at].removeprefix("#").strip() for f, at in places.items() if at is not None}

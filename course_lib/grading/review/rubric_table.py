@@ -9,6 +9,7 @@ from pathlib import Path
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
+from course_lib.grading.lms import csv_table
 from course_lib.grading.lms.csv_table import Numbers
 from course_lib.grading.records.summary import bare, guarded
 from course_lib.grading.review.written import WrittenAnswer, WrittenMark, WrittenQuestion
@@ -45,23 +46,19 @@ def table(rubric: Rubric, answers: Iterable[WrittenAnswer], *, blind: bool) -> s
     return "\ufeff" + file.getvalue()
 
 
-def read(path: Path, question: WrittenQuestion, *, again: bool = False) -> list[WrittenMark]:
+def read(
+    path: Path, question: WrittenQuestion, encoding: str = "", *, again: bool = False
+) -> list[WrittenMark]:
     """The marks in a table that was filled in; rows without points are left out."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        first = text.partition("\n")[0]
-        rows = list(
-            csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
-        )
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Refused(f"{path}: {error}. Save it as CSV in UTF-8") from None
+    sheet = csv_table.read(path, encoding, even=False)
     wanted = [KEY, *columns(question.rubric), COMMENT]
-    header = rows[0] if rows else []
-    if missing := [name for name in wanted if header.count(name) != 1]:
+    found = {name: sheet.find([name]) for name in wanted}
+    places = [at for at in found.values() if at is not None]
+    if missing := [name for name in wanted if found[name] is None]:
         raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
-    places = [header.index(name) for name in wanted]
     answers = {key: answer for answer in question.answers() for key in (answer.key, answer.former)}
-    filled = [[row[at].strip() if at < len(row) else "" for at in places] for row in rows[1:]]
+    rows = map(sheet.values, range(1, len(sheet.rows)))
+    filled = [[row[at] for at in places] for row in rows]
     columns_of = [[row[n] for row in filled] for n in range(1, len(wanted) - 1)]
     numbers = [
         Numbers(f"{path}, {name!r}", column)

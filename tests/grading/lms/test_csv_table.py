@@ -59,6 +59,13 @@ def test_a_decimal_comma_is_quoted_between_commas(tmp_path):
     assert read.encoded(range(2)) == b'a,b\n1,"7,5"\n'
 
 
+def test_neither_a_header_nor_a_text_with_many_commas_hides_what_separates_cells(tmp_path):
+    for separator in ";\t":
+        text = 'a, b, c, d|e, f|"g\nh"\n1, 2, 3, 4|,|\n5|6|7\n'.replace("|", separator)
+        assert written(tmp_path, text).separator == separator
+    assert written(tmp_path, 'a;1,b;2;3\n1,"x;y"\n').separator == ","
+
+
 def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
     path = tmp_path / "list.csv"
     path.write_bytes(b"a,b\n\xff\xfe,2\n")
@@ -71,7 +78,23 @@ def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "cell", ["nan", "inf", "EX", "", "-", "1/2", "85 %", "1_000", "1 2", "1,2,3", "--1", "1,23,4"]
+    "cell",
+    [
+        "nan",
+        "inf",
+        "EX",
+        "",
+        "-",
+        "1/2",
+        "85 %",
+        "1_000",
+        "1e400",
+        "9" * 400,
+        "1 2",
+        "1,2,3",
+        "--1",
+        "1,23,4",
+    ],
 )
 def test_what_is_no_number(cell):
     assert csv_table.Numbers("x", [cell])(cell) is None
