@@ -27,8 +27,6 @@ from course_lib.grading.records.course_folder import lock
 
 # Systems show two decimals; a smaller difference is none.
 NEAR = 0.005
-# But `Needs Grading(3.00)`, which Blackboard writes itself.
-_DIGITS = re.compile(r"\d(?![\d.,]*\)$)")
 # Any of these says who a row is about.
 TOLD = ("name", "last", "first", *KEYS)
 
@@ -204,8 +202,8 @@ class Exporter:
             if not (self.options.scale and most > 0 and score.most > 0):
                 raise Refused(
                     f"{self.table.path}: {self.table.header[column]!r} has {most:g} points there"
-                    f" and {score.most:g} here; make them equal in {self.form.title}, or say"
-                    " --scale"
+                    f" and {score.most:g} here; make them equal in {self.form.title}"
+                    + (", or say --scale" if most > 0 else "")
                 )
             points *= most / score.most
         return points
@@ -215,10 +213,10 @@ class Exporter:
         stands, new = self.read(change.before), change.points
         if stands is not None and abs(stands - new) < NEAR:
             return
-        ours = stands is None or any(abs(stands - one) < NEAR for one in sent)
-        # A percentage, say: what has digits and is no number was not written here.
-        odd = stands is None and _DIGITS.search(change.before)
-        decided = odd or fold(change.before) in map(fold, self.form.kept)
+        ours = self.form.waits.fullmatch(change.before) or (
+            stands is not None and any(abs(stands - one) < NEAR for one in sent)
+        )
+        decided = fold(change.before) in map(fold, self.form.kept)
         if decided or not (ours or self.options.overwrite):
             self.report["entered_there_and_left"].append(
                 f"{change.student}: {change.assignment}: {change.before} there, {new:g} here"

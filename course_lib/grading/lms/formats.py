@@ -31,6 +31,7 @@ class System:
     score: re.Pattern[str] = re.compile("(?P<title>.+)")
     points: bool = False  # whether rows below the header say how many points there are
     kept: tuple[str, ...] = ()  # cells that are a decision, which no score replaces
+    waits: re.Pattern[str] = re.compile("-?")  # what stands in cells without a score
     page: str = ""  # by which a page of feedback finds its way back
 
     def readings(self, path: str) -> list[dict[str, str]]:
@@ -119,6 +120,8 @@ SYSTEMS = {
         before=re.compile("(?P<name>[^/]+)"),
         entry=re.compile(r"(?=_[^\W\d_]+_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>[^/]+)|\.txt)$)"),
         score=re.compile(r"(?P<title>.*?) \[(?:[^\]\d]*)" + _MOST + r"[^\]]*\] ?\|\d+"),
+        # `Needs Grading(3.00)`, in any language, but no grade such as `A-`.
+        waits=re.compile(r"-?|\D{3,}(?:\([\d.,]*\))?"),
     ),
     "brightspace": System(
         title="Brightspace",

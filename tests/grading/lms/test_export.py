@@ -130,7 +130,8 @@ def test_points_that_differ_are_refused_or_scaled(canvas):
     canvas.score("ada", 6)
     for most in ("100", "0"):
         said = export(canvas, sheet(canvas, {"ada": ""}, most=most), wanted=2)
-        assert f"has {most} points there and {MOST} here" in said and "--scale" in said
+        assert f"has {most} points there and {MOST} here" in said
+        assert ("--scale" in said) == (most == "100")
     assert "0 points" in export(canvas, sheet(canvas, {"ada": ""}, most="0"), "--scale", wanted=2)
     export(canvas, sheet(canvas, {"ada": ""}, most="100"), "--scale")
     assert upload(canvas) == {"ada": f"{600 / float(MOST):.2f}".rstrip("0").rstrip(".")}
@@ -145,10 +146,11 @@ def test_a_comma_is_written_where_the_system_writes_one(canvas):
 
 def test_what_is_no_number_of_points_is_somebody_else_s_and_nothing_is_scaled_in_silence(canvas):
     canvas.score("ada", 6)
-    said = export(canvas, sheet(canvas, {"ada": "85 %"}), wanted=1)
-    assert said["entered_there_and_left"] == [f"ada: {NAME}: 85 % there, 6 here"]
-    said = export(canvas, sheet(canvas, {"ada": "Needs Grading(3.00)"}))
-    assert said["scores"] == [f"ada: {NAME}: Needs Grading(3.00) -> 6"]
+    for cell in ("85 %", "½", "A-", "complete"):
+        said = export(canvas, sheet(canvas, {"ada": cell}), wanted=1)
+        assert said["entered_there_and_left"] == [f"ada: {NAME}: {cell} there, 6 here"]
+        said = export(canvas, sheet(canvas, {"ada": cell}), "--overwrite")
+        assert said["scores"] == [f"ada: {NAME}: {cell} -> 6"]
     for most, why in (("30 %", "is no number"), ("1.030", "may be 1.03 or 1030")):
         assert why in export(canvas, sheet(canvas, {"ada": ""}, most=most), "--scale", wanted=2)
     blackboard = {"Username": "ada", f"{NAME} [Total Pts: 1 030,00 Score] |92376": ""}
@@ -156,6 +158,11 @@ def test_what_is_no_number_of_points_is_somebody_else_s_and_nothing_is_scaled_in
     path = canvas.file("b.csv", [header, ["Doe", "7", "Yes", *blackboard.values()]])
     said = canvas.run("export", "--for", "blackboard", path, wanted=2)
     assert f"has 1030 points there and {MOST} here" in said
+    header[-1] = f"{NAME} [Total Pts: {MOST} Score] |92376"
+    for cell, code in (("Needs Grading(3.00)", 0), ("-", 0), ("A-", 1), ("½", 1)):
+        path = canvas.file("b.csv", [header, ["Doe", "7", "Yes", "ada", cell]])
+        said = canvas.run("export", "--for", "blackboard", path, "--dry-run", wanted=code)
+        assert len(said["scores"]) == 1 - code
 
 
 def test_killed_before_it_was_written_down_the_next_run_comes_to_the_same(canvas, monkeypatch):
