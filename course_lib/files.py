@@ -49,6 +49,9 @@ def part_of(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         yield part
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
     finally:
         _remove(part)
 

@@ -35,6 +35,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_text() == "one" and list(path.parent.iterdir()) == [path]
     write_whole(path, b"\xff")
     assert path.read_bytes() == b"\xff"
+    # A full disk does not say where it is.
+    with pytest.raises(OSError, match=r"a\.txt"), part_of(path):
+        Path("/dev/full").write_text("three")
     write_whole(path, "half a pair \ud800")
     assert path.read_text() == "half a pair ?"
 

@@ -110,6 +110,18 @@ class Command(argparse.ArgumentParser):
         self.add_argument(option, help=says, **more)
 
 
+def iso(read: Callable[[str], Any], says: str) -> Callable[[str], Any]:
+    """What takes a time or a day from the command line."""
+
+    def taken(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {says}") from None
+
+    return taken
+
+
 Add = Callable[..., Command]
 
 

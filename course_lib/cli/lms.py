@@ -5,7 +5,7 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-from course_lib.cli.common import FOUND_WRONG, Add, Command, add_db, add_json, checkout, emit
+from course_lib.cli.common import FOUND_WRONG, Add, Command, add_db, add_json, checkout, emit, iso
 from course_lib.errors import Refused
 
 
@@ -36,7 +36,7 @@ def register(add: Add) -> None:
     collect.option(
         "--late-at TIME",
         "when that came which is marked late without a time, such as 2026-10-20T08:00",
-        type=_time,
+        type=iso(datetime.fromisoformat, "time such as 2026-10-20T08:00"),
     )
     _add_common(collect, "from")
 
@@ -83,15 +83,6 @@ def _add_common(parser: Command, which: str) -> None:
     parser.flags(dry_run="only say what would be done")
     add_db(parser)
     add_json(parser)
-
-
-def _time(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: wanted one such as 2026-10-20T08:00"
-        ) from None
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

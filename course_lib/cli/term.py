@@ -8,7 +8,7 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.cli.common import Add, add_db, add_json, checkout, emit
+from course_lib.cli.common import Add, add_db, add_json, checkout, emit, iso
 
 if TYPE_CHECKING:
     from course_lib.book.syllabus import Week
@@ -22,7 +22,8 @@ def register(add: Add) -> None:
         "lay chapters, assignments and due dates out over the weeks of a term",
     )
     syllabus.option("--weeks N", "of teaching (15)", 15)
-    syllabus.option("--start DATE", "first day, such as 2026-10-12", type=_day, required=True)
+    day = iso(date.fromisoformat, "day such as 2026-10-12")
+    syllabus.option("--start DATE", "first day, such as 2026-10-12", type=day, required=True)
     syllabus.flags(core="only what leads to the Transformer on words and on pictures")
     syllabus.option("--zone", "where 23:59 is meant, such as Europe/Berlin (UTC)", "UTC")
     syllabus.flags(set_due="also write the due dates into the gradebook")
@@ -56,15 +57,6 @@ def register(add: Add) -> None:
     migrate.add_argument("source", metavar="FROM", help="a gradebook.db, or a database's address")
     migrate.add_argument("target", metavar="TO", help="such as postgresql://user@host/grades")
     add_json(migrate)
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no day: wanted year, month and day, such as 2026-10-12"
-        ) from None
 
 
 def run_syllabus(arguments: argparse.Namespace) -> int:

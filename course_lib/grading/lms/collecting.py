@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from nbgrader.utils import parse_utc
 
 from course_lib.errors import Refused
+from course_lib.files import write_whole
 from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
 from course_lib.grading.intake.parsing import plain
 from course_lib.grading.lms import archive as archives
@@ -127,7 +128,8 @@ class Collector:
 
     def _utc(self, when: datetime | None) -> datetime | None:
         """As nbgrader keeps it."""
-        return when and when.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
+        there = when and when.replace(tzinfo=when.tzinfo or self.zone)
+        return there and there.astimezone(UTC).replace(tzinfo=None)
 
     def _time(self, text: str) -> datetime | None:
         """When that was; None unless a month's name or the order of ISO makes it certain."""
@@ -180,9 +182,8 @@ class Collector:
         with lock(self.course):
             shutil.rmtree(staged, ignore_errors=True)
             for student in self.fresh:
-                (staged / student).mkdir(parents=True)
                 for file, content in self._contents(self.hand_ins[student]).items():
-                    (staged / student / file).write_bytes(content)
+                    write_whole(staged / student / file, content)
             for student in self.fresh:
                 there = self.course / "submitted" / student / self.name
                 there.parent.mkdir(parents=True, exist_ok=True)

@@ -134,10 +134,7 @@ def _value(cell: str) -> str:
 
 
 def read(path: Path, encoding: str = "", *, even: bool = True) -> CsvTable:
-    """Read a table with ``,``, ``;`` or tabs between cells; ``encoding`` where nothing tells it.
-
-    Its rows are ``even``, or are filled up, as spreadsheets leave out what is empty at the end.
-    """
+    """Read a table with ``,``, ``;`` or tabs between cells; rows are ``even`` or are filled up."""
     if path.stat().st_size > MAX_BYTES:
         raise Refused(f"{path}: more than {MAX_BYTES >> 20} MB is no list of a class")
     content = path.read_bytes()

@@ -211,11 +211,10 @@ class Exporter:
     def _decide(self, change: ScoreChange, column: int, sent: list[float]) -> None:
         """Fill a cell, unless it says so already or a person has decided otherwise there."""
         stands, new = self.read(change.before), change.points
-        if stands is not None and abs(stands - new) < NEAR:
+        same = [stands is not None and abs(stands - one) < NEAR for one in (new, *sent)]
+        if same[0]:
             return
-        ours = self.form.waits.fullmatch(change.before) or (
-            stands is not None and any(abs(stands - one) < NEAR for one in sent)
-        )
+        ours = any(same) or self.form.waits.fullmatch(change.before)
         decided = fold(change.before) in map(fold, self.form.kept)
         if decided or not (ours or self.options.overwrite):
             self.report["entered_there_and_left"].append(
@@ -287,10 +286,8 @@ class Exporter:
             roster.keep(self.course, facts)
         return written
 
-    def _sent(self, known: roster.Facts, assignment: str, student: str) -> dict[str, Any]:
-        of_all: dict[str, dict[str, Any]] = known["sent"].setdefault(
-            f"{self.system} {assignment}", {}
-        )
+    def _sent(self, known: roster.Facts, assignment: str, student: str) -> Any:
+        of_all = known["sent"].setdefault(f"{self.system} {assignment}", {})
         return of_all.setdefault(student, {})
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from course_lib.errors import Refused
 from course_lib.grading.intake.parsing import plain
-from course_lib.grading.lms.csv_table import fold
+from course_lib.grading.lms.csv_table import CsvTable, fold
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ KEYS = ("key", "number", "login", "email")
 NOBODY = "not known here"
 # How many points there are, by any locale.
 _MOST = r"(?P<most>\d(?:[\d.,'’\s]*\d)?)"
+# No id begins with a zero, as names of assignments do.
+_ID = r"[1-9]\d*"
 
 SYSTEMS = {
     "canvas": System(
@@ -75,10 +77,7 @@ SYSTEMS = {
             "group": ("group_name",),
         },
         before=re.compile("(?P<name>.*)"),
-        # No id begins with a zero, as names of assignments do.
-        entry=re.compile(
-            r"(?=(?P<late>_LATE)?_(?P<key>[1-9]\d*)_(?P<order>[1-9]\d*)_(?P<file>[^/]+)$)"
-        ),
+        entry=re.compile(rf"(?=(?P<late>_LATE)?_(?P<key>{_ID})_(?P<order>{_ID})_(?P<file>[^/]+)$)"),
         # Totals end without a number, and are read-only.
         score=re.compile(r"(?P<title>.*) \(\d+\)"),
         points=True,
@@ -166,9 +165,9 @@ SYSTEMS = {
 }
 
 
-def system_of(header: Sequence[str]) -> str:
-    """The system that writes such a header."""
-    there = {fold(name) for name in header}
+def system_of(table: CsvTable) -> str:
+    """The system that writes such a table."""
+    there = {fold(name) for name in table.header}
     systems = [
         name
         for name, system in SYSTEMS.items()
@@ -177,8 +176,8 @@ def system_of(header: Sequence[str]) -> str:
     if len(systems) != 1:
         named = " or ".join(systems) or "no system"
         raise Refused(
-            f"the columns {plain(', '.join(header))} are those of {named}: say which with --from,"
-            " and for headers in another language --column FIELD=HEADER"
+            f"{table.path}: the columns {plain(', '.join(table.header))} are those of {named}: say"
+            " which with --from, and for headers in another language --column FIELD=HEADER"
         )
     return systems[0]
 

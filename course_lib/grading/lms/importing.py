@@ -21,7 +21,6 @@ from course_lib.grading.records.summary import cell
 
 # A student's folder is called by the first of these that the list has.
 IDS = ("login", "email", "number", "key")
-LONGEST = 128
 TEST_STUDENT = "student, test"
 
 
@@ -50,10 +49,7 @@ def plan(
     they are in another language.
     """
     table = csv_table.read(path, encoding)
-    try:
-        system = system or formats.system_of(table.header)
-    except Refused as error:
-        raise Refused(f"{path}: {error}") from None
+    system = system or formats.system_of(table)
     headers = formats.headers(system, columns or {}, table.header)
     people = People(course, system, db)
     report = sections("new", "changed", "known_here_and_not_on_the_list", "look_at")
@@ -129,19 +125,11 @@ def _rows(
 
 def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
     student = next((said[f] for f in ([named] if named else IDS) if said.get(f)), "")
-    why = ""
-    if not student:
-        why = f"has no {named or 'id'}"
-    elif student in (".", "..") or "/" in student or not student.isprintable():
-        why = f"{plain(student)!r} is no name of a folder"
-    elif len(student.encode(errors="replace")) > LONGEST:
-        why = f"{plain(student, 40)!r} is longer than {LONGEST} bytes"
-    elif unmarked(student) != student:
-        why = f"{plain(student)!r} has signs that a page takes for markup"
-    elif cell(student) != student:
-        why = f"{plain(student)!r} is a formula to a spreadsheet"
-    if why:
-        raise Refused(f"{path}, row {line + 1}: {why}; call students by another field with --id")
+    called = plain(student, 40) or named or "id"
+    if why := roster.unfit(student) if student else "is missing":
+        raise Refused(
+            f"{path}, row {line + 1}: {called!r} {why}; call students by another field with --id"
+        )
     return str(student)
 
 
@@ -204,6 +192,6 @@ def apply(course: Path, found: Import, db: str = "") -> None:
                     if value:
                         # nbgrader writes tables without quotes, and spreadsheets run formulas;
                         # Formgrader writes names into its pages as they are.
-                        setattr(row, column, unmarked(cell(value))[:LONGEST])
+                        setattr(row, column, unmarked(cell(value))[: roster.LONGEST])
         facts["students"].update(found.students)
         roster.keep(course, facts)

@@ -144,11 +144,10 @@ class Submissions:
             owners = [self._owners(one) for one in receipts]
             # A student may be called by numbers, and may call a file as the system calls files.
             sure = [n for n, one in enumerate(owners) if one.students and not one.guess]
-            meant = {
-                (*sorted(one.students), told.get("when", ""))
-                for one, told in zip(owners, receipts, strict=True)
-                if one.students
-            }
+            pairs = [
+                (told, one) for told, one in zip(receipts, owners, strict=True) if one.students
+            ]
+            meant = {(*sorted(one.students), told.get("when", "")) for told, one in pairs}
             if len(meant) > 1:
                 meanings = " or ".join(sorted(" ".join(filter(None, parts)) for parts in meant))
                 left_out.append(f"{path}: its name can be read as that of {meanings}")

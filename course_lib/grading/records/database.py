@@ -5,14 +5,15 @@ is for a gradebook that several machines or many people use.
 """
 
 import contextlib
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nbgrader import api
 from nbgrader.api import Base, Gradebook
-from sqlalchemy import Connection, create_engine, func, inspect, make_url, select, text
+from sqlalchemy import Connection, Table, create_engine, func, inspect, make_url, select, text
 from sqlalchemy.exc import (
     ArgumentError,
     DatabaseError,
@@ -30,8 +31,14 @@ from course_lib.grading.records.course_folder import lock
 LOCK = 0x61747465
 # Seconds after which a grader that has just been killed is surely noticed to be gone.
 WAIT = 5.0
-# Rows that are copied at a time.
-BATCH = 1000
+# What to do about what SQLite says, and about anything that a server says.
+ADVICE = {
+    "is full": "Make room there",
+    "readonly": "Make it and its folder writable",
+    "": "If another program holds it, end that",
+}
+SERVER = "Is the server there, may you log in, is the database made (createdb)? Nothing is lost"
+Row = dict[str, Any]
 
 
 def shown(address: str) -> str:
@@ -57,7 +64,11 @@ def file_of(address: str) -> Path | None:
 def explained(address: str) -> Iterator[None]:
     """Turn what a database driver raises into what to do about it."""
     try:
-        yield
+        try:
+            yield
+        except api.InvalidEntry as error:
+            # nbgrader's own, in which the driver's is hidden.
+            raise (error.__context__ or error) from None
     except ModuleNotFoundError as error:
         raise Refused(
             f"{shown(address)}: {error}. For PostgreSQL: pip install -e '.[postgres]'"
@@ -66,16 +77,10 @@ def explained(address: str) -> Iterator[None]:
         raise Refused(f"{shown(address)}: {error}") from None
     except OperationalError as error:
         reason = " ".join(str(error.orig).split())
+        known = ADVICE if file_of(address) else {"": SERVER}
+        advice = next(do for said, do in known.items() if said in reason)
         raise Refused(
-            f"{shown(address)}: {reason}. "
-            + (
-                "Make room there; the same command goes on from here"
-                if "is full" in reason
-                else "If another program holds it, end that; the same command goes on from here"
-                if file_of(address)
-                else "Is the server there, may you log in, and has the database been made"
-                " (createdb)? Nothing is lost; the same command goes on from here"
-            )
+            f"{shown(address)}: {reason}. {advice}; the same command goes on from here"
         ) from None
     except DatabaseError as error:
         reason = " ".join(str(error.orig).split())
@@ -93,6 +98,8 @@ def opened(address: str) -> Iterator[Gradebook]:
     """A gradebook, created when it is not there; errors are those of :func:`explained`."""
     # nbgrader asks another program for it, which is in the PATH of an activated environment only.
     api.get_alembic_version = newest_schema
+    # It logs with a traceback what it raises.
+    api.app_log = logging.Logger(__name__, logging.CRITICAL)
     with explained(address), Gradebook(address) as gradebook:
         yield gradebook
 
@@ -105,11 +112,8 @@ def alone(address: str, held: Path | None = None) -> Iterator[None]:
     """
     if file := file_of(address):
         home = file.resolve().parent
-        if held is not None and home == held.resolve():
+        with contextlib.nullcontext() if held and home == held.resolve() else lock(home):
             yield
-        else:
-            with lock(home):
-                yield
         return
     if not address.startswith("postgresql"):
         raise Refused(
@@ -139,30 +143,27 @@ def migrate(source: str, target: str) -> dict[str, int]:
     """Copy a whole gradebook into an empty one, everything or nothing; rows of each table."""
     if (file := file_of(source)) and not file.is_file():
         raise Refused(f"{shown(source)}: there is no such file")
-    with (
-        alone(source),
-        alone(target),
-        explained(source),
-        create_engine(source).connect() as reading,
-        explained(target),
-    ):
-        version = _version(reading, source)
-        with opened(target):
-            pass  # Its tables are made.
-        with create_engine(target).begin() as writing:
-            _stamp(writing)
-            if (there := _version(writing, target)) != version:
-                raise Refused(
-                    f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
-                    f" {there}: bring the older one up with `nbgrader db upgrade` first"
-                )
-            try:
-                return _copy(reading, writing, target)
-            except (IntegrityError, DataError) as error:
-                raise Refused(
-                    f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
-                    " Nothing was copied"
-                ) from None
+    with alone(source), alone(target):
+        with explained(source), create_engine(source).connect() as reading:
+            version = _version(reading, source)
+            rows = {t: _rows(reading, t) for t in Base.metadata.sorted_tables}
+        with explained(target):
+            with opened(target):
+                pass  # Its tables are made.
+            with create_engine(target).begin() as writing:
+                _stamp(writing)
+                if (there := _version(writing, target)) != version:
+                    raise Refused(
+                        f"{shown(source)} has nbgrader's version {version}, {shown(target)} has"
+                        f" {there}: bring the older one up with `nbgrader db upgrade` first"
+                    )
+                try:
+                    return _copy(rows, writing, target)
+                except (IntegrityError, DataError) as error:
+                    raise Refused(
+                        f"{shown(target)} does not take what {shown(source)} holds: {error.orig}."
+                        " Nothing was copied"
+                    ) from None
 
 
 def _stamp(connection: Connection) -> None:
@@ -179,8 +180,7 @@ def _version(connection: Connection, address: str) -> str:
     return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
 
 
-def _copy(reading: Connection, writing: Connection, target: str) -> dict[str, int]:
-    tables = Base.metadata.sorted_tables
+def _copy(tables: Mapping[Table, list[Row]], writing: Connection, target: str) -> dict[str, int]:
     for table in tables:
         # Every gradebook that was opened once holds one course, and it comes anew.
         rows = writing.scalar(select(func.count()).select_from(table))
@@ -190,19 +190,15 @@ def _copy(reading: Connection, writing: Connection, target: str) -> dict[str, in
                 " take a new database"
             )
     writing.execute(Base.metadata.tables["course"].delete())
-    copied = {}
-    for table in tables:
-        result = reading.execute(select(table))
-        while batch := result.mappings().fetchmany(BATCH):
-            writing.execute(table.insert(), [dict(row) for row in batch])
-        sent, came = (_rows(connection, table) for connection in (reading, writing))
-        if sent != came:
+    for table, sent in tables.items():
+        if sent:
+            writing.execute(table.insert(), sent)
+        if sorted(map(repr, sent)) != sorted(map(repr, _rows(writing, table))):
             raise Refused(
                 f"{shown(target)}: {table.name} did not arrive as it was sent; nothing was copied"
             )
-        copied[table.name] = len(sent)
-    return copied
+    return {table.name: len(sent) for table, sent in tables.items()}
 
 
-def _rows(connection: Connection, table: Any) -> list[str]:
-    return sorted(repr(tuple(row)) for row in connection.execute(select(table)))
+def _rows(connection: Connection, table: Table) -> list[Row]:
+    return [dict(row) for row in connection.execute(select(table)).mappings()]

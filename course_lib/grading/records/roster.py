@@ -7,17 +7,20 @@ What other systems call a student, and what came from there and went back, is in
 import json
 import os
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Student
-from sqlalchemy import create_engine, inspect, select
+from sqlalchemy import NullPool, create_engine, inspect, select
 
 from course_lib.errors import Refused
 from course_lib.files import write_whole
-from course_lib.grading.intake.parsing import nameable, plain
+from course_lib.grading.intake.parsing import plain, unmarked
+from course_lib.grading.judging.results import read_verdict
 from course_lib.grading.records import database, gradebook
 from course_lib.grading.records.course_folder import RENAMING, half_renamed, lock
+from course_lib.grading.records.summary import cell
 
 # What a course keeps of a student, in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")
@@ -26,6 +29,7 @@ REPLACED = "replaced"
 # What the gradebook says of a person.
 ABOUT = ("first_name", "last_name", "email", "lms_user_id")
 FILE = "roster.json"
+LONGEST = 128
 Facts = dict[str, dict[str, Any]]
 
 
@@ -39,20 +43,14 @@ def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
     address = gradebook.url(course, db)
     if (file := database.file_of(address)) and not file.is_file():
         return {}
-    with database.explained(address):
-        engine = create_engine(address)
-        try:
-            with engine.connect() as connection:
-                if not inspect(connection).has_table(Student.__tablename__):
-                    return {}
-                columns = [getattr(Student, name) for name in ABOUT]
-                rows = connection.execute(select(Student.id, *columns))
-                return {
-                    row[0]: {n: value or "" for n, value in zip(ABOUT, row[1:], strict=True)}
-                    for row in rows
-                }
-        finally:
-            engine.dispose()
+    with database.explained(address), create_engine(address, poolclass=NullPool).connect() as book:
+        if not inspect(book).has_table(Student.__tablename__):
+            return {}
+        rows = book.execute(select(Student.id, *(getattr(Student, name) for name in ABOUT)))
+        return {
+            row[0]: {n: value or "" for n, value in zip(ABOUT, row[1:], strict=True)}
+            for row in rows
+        }
 
 
 def facts(course: Path) -> Facts:
@@ -64,7 +62,8 @@ def facts(course: Path) -> Facts:
     path = course / FILE
     try:
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return {part: dict(facts.get(part, {})) for part in ("students", "collected", "sent")}
+        parts = ("students", "collected", "sent")
+        return {p: {k: {**row} for k, row in facts.get(p, {}).items()} for p in parts}
     except (ValueError, AttributeError, TypeError) as error:
         raise Refused(
             f"{path}: {error}. The file is damaged: put a copy of it back from a backup; without"
@@ -75,6 +74,17 @@ def facts(course: Path) -> Facts:
 def keep(course: Path, known: Facts) -> None:
     """Write down what :func:`facts` reads."""
     write_whole(course / FILE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+
+
+def unfit(student: str) -> str:
+    """Why nobody's folder can be called so; empty if it can."""
+    if student in (".", "..") or "/" in student or not student.isprintable():
+        return "is no name of a folder"
+    if len(student.encode(errors="replace")) > LONGEST:
+        return f"is longer than {LONGEST} bytes"
+    if unmarked(student) != student:
+        return "has signs that a page takes for markup"
+    return "is a formula to a spreadsheet" if cell(student) != student else ""
 
 
 def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], int]:
@@ -89,7 +99,8 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
     for name in (old, new):
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise Refused(f"{name!r} is no student's name: wanted that of a folder")
-    nameable(new)
+    if why := unfit(new):
+        raise Refused(f"{plain(new)!r} {why}: wanted another name")
     if old == new:
         raise Refused(f"{old!r} is called so already")
     journal = course / RENAMING
@@ -130,12 +141,8 @@ def _may_rename(course: Path, old: str, new: str, db: str) -> None:
 
 def _assignments(course: Path, student: str, db: str) -> set[str]:
     """All that a student has handed in, by folders and gradebook."""
-    names = {
-        p.name
-        for kind in FOLDERS
-        for p in course.glob(f"{kind}/*/*")
-        if p.parent.name == student and p.is_dir()
-    }
+    folders = [path for kind in FOLDERS for path in (course / kind / student).glob("*")]
+    names = {path.name for path in folders if path.is_dir()}
     if student in students(course, db):
         with gradebook.open_gradebook(course, db) as book:
             names |= {s.assignment.name for s in book.find_student(student).submissions}
@@ -148,11 +155,12 @@ def _move(course: Path, old: str, new: str) -> list[str]:
     for kind in FOLDERS:
         source = course / kind / old
         for folder in sorted(source.iterdir()) if source.is_dir() else ():
-            verdict = folder / "verdict.json"
-            if verdict.is_file():
-                facts = json.loads(verdict.read_text(encoding="utf-8"))
-                facts["student"] = new
-                write_whole(verdict, json.dumps(facts, indent=1, ensure_ascii=False))
+            # A damaged one is none: what it was about is graded again.
+            if verdict := read_verdict(folder / "verdict.json"):
+                known = {**asdict(verdict), "student": new}
+                write_whole(
+                    folder / "verdict.json", json.dumps(known, indent=1, ensure_ascii=False)
+                )
             moved.append(_into(folder, course / kind / new / folder.name, course))
         if source.is_dir():
             source.rmdir()

@@ -52,17 +52,15 @@ def read(
     """The marks in a table that was filled in; rows without points are left out."""
     sheet = csv_table.read(path, encoding, even=False)
     wanted = [KEY, *columns(question.rubric), COMMENT]
-    found = {name: sheet.find([name]) for name in wanted}
-    places = [at for at in found.values() if at is not None]
-    if missing := [name for name in wanted if found[name] is None]:
+    places = {name: at for name in wanted if (at := sheet.find([name])) is not None}
+    if missing := [name for name in wanted if name not in places]:
         raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
     answers = {key: answer for answer in question.answers() for key in (answer.key, answer.former)}
     rows = map(sheet.values, range(1, len(sheet.rows)))
-    filled = [[row[at] for at in places] for row in rows]
-    columns_of = [[row[n] for row in filled] for n in range(1, len(wanted) - 1)]
+    filled = [[row[at] for at in places.values()] for row in rows]
     numbers = [
-        Numbers(f"{path}, {name!r}", column)
-        for name, column in zip(wanted[1:-1], columns_of, strict=True)
+        Numbers(f"{path}, {wanted[n]!r}", [row[n] for row in filled])
+        for n in range(1, len(wanted) - 1)
     ]
     marks: dict[str, WrittenMark] = {}
     faults = []

@@ -184,7 +184,11 @@ def test_late_work_without_a_time_is_told(canvas, notebook):
     said = collect(canvas, files)
     assert said["look_at"] == ["ada: marked late, not how late; --late-at gives it a time"]
     assert f"ada/{NAME}/timestamp.txt" not in canvas.submitted()
-    collect(canvas, files, "--late-at", "2026-10-20T08:00")
+    # A time that names its zone needs no other.
+    more = "--zone", "Europe/Berlin", "--late-at"
+    collect(canvas, files, *more, "2026-10-19T05:00-03:00")
+    assert canvas.submitted()[f"ada/{NAME}/timestamp.txt"] == b"2026-10-19 08:00:00 UTC\n"
+    collect(canvas, files, *more, "2026-10-20T10:00")
     assert canvas.submitted()[f"ada/{NAME}/timestamp.txt"] == b"2026-10-20 08:00:00 UTC\n"
 
 

@@ -147,10 +147,10 @@ def test_a_name_cannot_run_in_formgrader_and_a_login_that_would_is_refused(desk)
     assert students(desk)["ada"][:2] == ("O'Neil", "img src=x onerror=1")
     for login, why in (
         ("<b>", "takes for markup"), ('a"b', "takes for markup"), ("a\\", "takes for markup"),
-        ("\ud55c" * 43, "longer than 128 bytes"),
+        ("\ud55c" * 43, "longer than 128 bytes"), ("=1", "is a formula"), ("a\x1b", "no name of a"),
     ):  # fmt: skip
         said = desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", login, "A"]), wanted=2)
-        assert why in said
+        assert why in said and why in desk.run("rename", "ada", login, wanted=2)
     desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", "\ud55c" * 42, "A"]))
 
 
@@ -292,10 +292,17 @@ def test_rename_takes_along_what_other_systems_say(desk):
     assert after["sent"]["canvas 03_attention"] == {"ada2": {"scores": [1.0]}}
     said = desk.run("roster", "import", canvas(desk, ["Doe, Ada", "1", "7", "ada", "A"]))
     assert not said["new"] and set(students(desk)) == {"ada2"}
+    # Nor does a verdict that is damaged stop it halfway; what it was about is graded again.
+    folder = desk.course / "autograded" / "ada2" / "03_attention"
+    folder.mkdir(parents=True)
+    for old, new, content in (("ada2", "a3", "{"), ("a3", "a4", "[]"), ("a4", "a5", "")):
+        (folder / "verdict.json").write_text(content)
+        desk.run("rename", old, new)
+        folder = desk.course / "autograded" / new / "03_attention"
 
 
 def test_a_damaged_record_is_said_to_be_damaged(desk):
     path = canvas(desk, ["Doe, Ada", "1", "7", "ada", "A"])
-    for content in ("{", "[]", '{"students": 3}'):
+    for content in ("{", "[]", '{"students": 3}', '{"sent": {"canvas x": 3}}'):
         (desk.course / roster.FILE).write_text(content)
         assert "roster.json" in desk.run("roster", "import", path, wanted=2)

@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 
 from course_lib.cli import main
+from course_lib.errors import Refused
 from course_lib.grading.records import gradebook
 
 NAME = "01_essay"
@@ -123,6 +124,15 @@ def test_a_database_that_is_held_is_said_to_be(essay, monkeypatch):
     assert essay.grade().fresh
 
 
+def test_what_a_database_says_is_said_however_nbgrader_wraps_it(essay, capfd):
+    essay.hand_in("Because.")
+    essay.grade()
+    address = f"sqlite:///file:{essay.course / 'gradebook.db'}?mode=ro&uri=true"
+    with pytest.raises(Refused, match="readonly database. Make it and its folder writable"):
+        gradebook.set_due(essay.course, {NAME: datetime(2026, 10, 18)}, address)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_a_gradebook_moves_where_no_environment_is_activated(tmp_path, monkeypatch, essay, capsys):
     """nbgrader asks `alembic` in the PATH how a new gradebook is marked; here nothing is asked."""
     essay.hand_in("Because.")
@@ -137,3 +147,8 @@ def test_a_gradebook_moves_where_no_environment_is_activated(tmp_path, monkeypat
     for address in (f"sqlite:///{target}", f"sqlite:///{tmp_path / 'other.db'}"):
         assert main(["migrate", source, address]) == 0
         assert "rows copied to" in capsys.readouterr().out
+    broken = tmp_path / "broken.db"
+    broken.write_text("no gradebook")
+    assert main(["migrate", str(broken), str(tmp_path / "third.db")]) == 2
+    said = capsys.readouterr().err
+    assert "broken.db: file is not a database" in said and "third.db" not in said

@@ -340,6 +340,14 @@ def test_what_is_no_such_table_is_refused(course, tmp_path, capsys, content, sai
     assert said in capsys.readouterr().err
 
 
+def test_a_notebook_that_is_damaged_is_said_to_be(course, tmp_path, capsys):
+    path = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
+    for content in ("", "{", "{}", "[]"):
+        path.write_text(content)
+        assert run(course, "--csv", tmp_path / "marks.csv") == 2
+        assert f"damaged: remove {path.parent}" in capsys.readouterr().err
+
+
 def test_a_second_marker_sees_a_sample_and_no_marks(course, root, typing, capsys):
     question = WrittenQuestion(course, root, NAME)
     question.write(
