@@ -11,6 +11,7 @@ import difflib
 import importlib
 import inspect
 import pkgutil
+import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,11 @@ class Exercise:
     def grade_id(self) -> str:
         """The id of the graded cell: nbgrader allows no dot in it."""
         return self.id.replace(".", "-")
+
+    @property
+    def measured(self) -> bool:
+        """Whether a property asks what an answer costs."""
+        return "size_probe" in inspect.getsource(sys.modules[self.example.__module__])
 
     def prop(
         self, points: float, hint: str, says: str = ""
