@@ -188,11 +188,12 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
     while waiting:
         for statement in (s for s in defined.get(waiting.pop(), []) if s not in read):
             read.add(statement)
+            arguments = {node.arg for node in ast.walk(statement) if isinstance(node, ast.arg)}
             for node in ast.walk(statement):
                 name = ""
                 if isinstance(node, ast.Attribute):
                     name = node.attr
-                elif isinstance(node, ast.Name):
+                elif isinstance(node, ast.Name) and node.id not in arguments:
                     waiting.append(node.id)
                     name = "" if node.id in defined else aliases.get(node.id, "")
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -279,6 +279,7 @@ def test_the_grader_differentiates_an_answer_that_may_not():
          "def f(q):\n    return scaled_dot_product_attention(q)", False),
         ("def f(q): return q\ndef test_f():\n    F.scaled_dot_product_attention(1, 2, 3)", False),
         ("def f(q): return table\ntable = F.scaled_dot_product_attention(1, 2, 3)", True),
+        ("def f(q, table): return table\ntable = nn.MultiheadAttention(4, 1)", False),
         ("def f(q: not python", False),
     ],
 )  # fmt: skip

@@ -123,7 +123,6 @@ class SecondGrader:
 
     def ask(self, why: str) -> None:
         """Ask for a person."""
-        # Longer ones would be cut where they end.
         self.notes.append(f"{parsing.plain(why, 250)}; {PLEASE}.")
 
     def regrade(
