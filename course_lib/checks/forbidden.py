@@ -87,7 +87,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the norm with means, squares and a root of your own",
         # A norm over groups, batches or without a mean becomes this one with a line around it;
         # what is left, `norm` and those of `linalg`, is a length, a root of squares.
-        operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_sim|corrcoef",
+        operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_|corrcoef",
         functions=(
             "torch.nn.functional.normalize",
             "torch.nn.functional.local_response_norm",

@@ -59,6 +59,7 @@ NORM = {
     "length": lambda: F.normalize(q - q.mean(-1, keepdim=True)),
     "one by one": lambda: torch.vmap(lambda row: F.rms_norm(row, (4,)))(q),
     "angles to the axes": lambda: F.cosine_similarity(q[..., None, :], torch.eye(4), dim=-1),
+    "angles as a loss": lambda: F.cosine_embedding_loss(q[0], q[0], torch.ones(3)),
     "correlations": lambda: torch.corrcoef(q.reshape(-1, 4)),
     "length by name": lambda: torch.nn.functional.normalize(q),
     "greatest length": lambda: torch.renorm(q[0], 2, 0, 1.0),
