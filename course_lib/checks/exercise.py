@@ -11,7 +11,6 @@ import difflib
 import importlib
 import inspect
 import pkgutil
-import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +105,7 @@ class Exercise:
     @property
     def measured(self) -> bool:
         """Whether a property asks what an answer costs."""
-        return "size_probe" in inspect.getsource(sys.modules[self.example.__module__])
+        return "size_probe" in inspect.getsource(importlib.import_module(self.example.__module__))
 
     def prop(
         self, points: float, hint: str, says: str = ""

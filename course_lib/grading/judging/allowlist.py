@@ -79,8 +79,7 @@ def _guarded(words, own, inner, allowed, texts):
     def put(thing, name, value):
         known = name in inner or name in words and name not in own or name[:2] == "__"
         if kind(name) is not str or known or test(thing, (kind, Module)): raise refused
-        own.add(name)
-        change(thing, name, value)
+        own.add(name), change(thing, name, value)
     class Asking(kind):
         def __call__(self, x): return fetch(0, 0) if issubclass(kind(x), kind) else kind(x)
         def __instancecheck__(self, thing): return test(thing, kind)

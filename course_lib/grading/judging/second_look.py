@@ -142,8 +142,7 @@ class SecondGrader:
         regraded, lost = _Regraded(None, []), set[str]()
         expected = {error.source for error in self.failed}
         try:
-            if setup:
-                session.run(setup)
+            session.run(setup)
             for source, part in parts:
                 # With a second line, so that IPython takes no word for a magic.
                 outputs, ended = session.run(part if part[:2] == "%%" else f"{part}\n#")
