@@ -102,6 +102,11 @@ class Exercise:
         """The id of the graded cell: nbgrader allows no dot in it."""
         return self.id.replace(".", "-")
 
+    @property
+    def measured(self) -> bool:
+        """Whether a property asks what an answer costs."""
+        return "size_probe" in inspect.getsource(importlib.import_module(self.example.__module__))
+
     def prop(
         self, points: float, hint: str, says: str = ""
     ) -> Callable[[Callable[[Trial], None]], Callable[[Trial], None]]:

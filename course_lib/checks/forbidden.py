@@ -13,13 +13,14 @@ comes before the first line of a student's and leaves nothing behind that Python
 import ast
 import contextlib
 import ctypes
-import importlib
+import pkgutil
 import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
@@ -86,7 +87,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the norm with means, squares and a root of your own",
         # A norm over groups, batches or without a mean becomes this one with a line around it;
         # what is left, `norm` and those of `linalg`, is a length, a root of squares.
-        operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)",
+        operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_|corrcoef",
         functions=(
             "torch.nn.functional.normalize",
             "torch.nn.functional.local_response_norm",
@@ -94,7 +95,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         names=(
             "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm group_norm GroupNorm "
             "batch_norm BatchNorm1d BatchNorm2d instance_norm InstanceNorm1d normalize "
-            "local_response_norm LocalResponseNorm"
+            "local_response_norm LocalResponseNorm cosine_similarity CosineSimilarity corrcoef"
         ),
     ),
     "interpolate": Forbidden(
@@ -145,8 +146,8 @@ def for_good(kinds: Sequence[str]) -> None:
         if forbidden.gradients:
             lost |= dict.fromkeys(_operators(r"\w*(backward|_jvp)"))
             unrecorded = dict.fromkeys(_operators("", "aten"), torch.library.fallthrough_kernel)
-            _keep(_overriding("AutogradCPU", unrecorded))
-    _keep(_overriding("CPU", dict.fromkeys(lost, len)))
+            _keep(_overriding(("AutogradCPU",), unrecorded))
+    _keep(_overriding(_ENDS, dict.fromkeys(lost, len)))
 
 
 def _keep(libraries: list[Any]) -> None:
@@ -187,11 +188,12 @@ def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[s
     while waiting:
         for statement in (s for s in defined.get(waiting.pop(), []) if s not in read):
             read.add(statement)
+            arguments = {node.arg for node in ast.walk(statement) if isinstance(node, ast.arg)}
             for node in ast.walk(statement):
                 name = ""
                 if isinstance(node, ast.Attribute):
                     name = node.attr
-                elif isinstance(node, ast.Name):
+                elif isinstance(node, ast.Name) and node.id not in arguments:
                     waiting.append(node.id)
                     name = "" if node.id in defined else aliases.get(node.id, "")
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -221,6 +223,8 @@ def _alone() -> Iterator[None]:
 
 
 _answering: list[bool] = []
+# Where all ways to an operator end: under `vmap`, what has no rule falls apart before a CPU's turn.
+_ENDS = ("CPU", "FuncTorchBatchedDecomposition")
 _STARTS = frozenset(
     "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system subprocess.Popen".split()
 )
@@ -241,7 +245,7 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotAllowed(message)
 
-    held = _overriding("CPU", dict.fromkeys(_operators(forbidden.operators), refuse))
+    held = _overriding(_ENDS, dict.fromkeys(_operators(forbidden.operators), refuse))
     functions = [_function(name) for name in forbidden.functions]
     codes = [function.__code__ for function in functions]
     try:
@@ -254,17 +258,17 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         held.clear()
 
 
-def _overriding(key: str, kernels: Mapping[str, Any]) -> list[Any]:
-    """Kernels in the place of torch's own, at one of its dispatch keys, while the result lives."""
+def _overriding(keys: Sequence[str], kernels: Mapping[str, Any]) -> list[Any]:
+    """Kernels in the place of torch's own, at some of its dispatch keys, while the result lives."""
     held = {}
     with warnings.catch_warnings():
         # torch says once that a kernel is being replaced, which is what is wanted.
         warnings.simplefilter("ignore")
-        for full, kernel in kernels.items():
+        for key, (full, kernel) in product(keys, kernels.items()):
             space, _, name = full.partition("::")
-            if space not in held:
-                held[space] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
-            held[space].impl(name, key, kernel)
+            if (space, key) not in held:
+                held[space, key] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
+            held[space, key].impl(name, key, kernel)
     return list(held.values())
 
 
@@ -277,18 +281,9 @@ def _operators(pattern: str, library: str = r"\w+") -> tuple[str, ...]:
 
 @cache
 def _function(name: str) -> FunctionType:
-    owner, _, last = name.rpartition(".")
-    try:
-        function = getattr(importlib.import_module(owner), last)
-    except ModuleNotFoundError:
-        function = getattr(_function_owner(owner), last)
+    function = pkgutil.resolve_name(name)
     assert isinstance(function, FunctionType) and not function.__code__.co_freevars, name
     return function
-
-
-def _function_owner(name: str) -> Any:
-    module, _, last = name.rpartition(".")
-    return getattr(importlib.import_module(module), last)
 
 
 @cache

@@ -57,6 +57,10 @@ NORM = {
     "neighbouring channels": lambda: F.local_response_norm(q, 3),
     "neighbours' layer": lambda: nn.LocalResponseNorm(3)(q),
     "length": lambda: F.normalize(q - q.mean(-1, keepdim=True)),
+    "one by one": lambda: torch.vmap(lambda row: F.rms_norm(row, (4,)))(q),
+    "angles to the axes": lambda: F.cosine_similarity(q[..., None, :], torch.eye(4), dim=-1),
+    "angles as a loss": lambda: F.cosine_embedding_loss(q[0], q[0], torch.ones(3)),
+    "correlations": lambda: torch.corrcoef(q.reshape(-1, 4)),
     "length by name": lambda: torch.nn.functional.normalize(q),
     "greatest length": lambda: torch.renorm(q[0], 2, 0, 1.0),
     "of weights": lambda: torch._weight_norm(q[0], torch.ones(3, 1), 0),
@@ -276,6 +280,7 @@ def test_the_grader_differentiates_an_answer_that_may_not():
          "def f(q):\n    return scaled_dot_product_attention(q)", False),
         ("def f(q): return q\ndef test_f():\n    F.scaled_dot_product_attention(1, 2, 3)", False),
         ("def f(q): return table\ntable = F.scaled_dot_product_attention(1, 2, 3)", True),
+        ("def f(q, table): return table\ntable = nn.MultiheadAttention(4, 1)", False),
         ("def f(q: not python", False),
     ],
 )  # fmt: skip

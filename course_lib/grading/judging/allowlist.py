@@ -66,26 +66,51 @@ _SETTABLE = _WORDS["settable"]
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Methods that give an object of one's own an attribute of a name that is handed over.
 _KEEPING = ("register_buffer", "register_parameter", "add_module")
-# Names that are guarded while they run, since what they reach stands nowhere.
-GUARDED = ("getattr", "setattr")
+# Put in place of what Python and imports give, before what is looked at: no way leads around them.
 _GUARD = """
-def _guards(words, inner, settable):
-    import math
-    reach, change, kind, test, shared = getattr, setattr, type, isinstance, (type, type(math))
-    own, refused = set(settable), AttributeError("not known while an answer is looked at")
+def _guarded(words, own, inner, allowed, texts):
+    import builtins, functools, inspect, sys
+    reach, change, kind, test, load = getattr, setattr, type, isinstance, builtins.__import__
+    wraps, signature, listed, Module = functools.wraps, inspect.signature, dir, kind(sys)
+    refused = AttributeError("not known while an answer is looked at")
     def fetch(thing, name, *default):
-        if kind(name) is not str or not (name in words or name in own):
-            raise refused
+        if kind(name) is not str or not (name in words or name in own): raise refused
         return reach(thing, name, *default)
     def put(thing, name, value):
-        known = name in inner or name in words and name not in own
-        if kind(name) is not str or known or name[:2] == "__" or test(thing, shared):
-            raise refused
-        own.add(name)
-        change(thing, name, value)
-    return fetch, put
-getattr, setattr = _guards({words!r}, {inner!r}, {settable!r})
-del _guards
+        known = name in inner or name in words and name not in own or name[:2] == "__"
+        if kind(name) is not str or known or test(thing, (kind, Module)): raise refused
+        own.add(name), change(thing, name, value)
+    class Asking(kind):
+        def __call__(self, x): return fetch(0, 0) if issubclass(kind(x), kind) else kind(x)
+        def __instancecheck__(self, thing): return test(thing, kind)
+    def wrapped(old):
+        known = (kind(abs), kind(fetch))
+        return lambda new: wraps(old)(new) if test(old, known) and test(new, known) else fetch(0, 0)
+    @functools.cache
+    def part(module):
+        class Part(Module):
+            def __getattr__(self, name):
+                value = reach(module, name, None)
+                if name == "__all__": return [n for n in value or listed(module) if n in words]
+                inside, library = test(value, Module), module.__name__[:11] == "course_lib."
+                known = name in words or name == "__version__" or library and not inside
+                if value is None or not known: raise refused
+                if value is signature: return lambda function: signature(function)
+                return wrapped if value is wraps else part(value) if inside else value
+        return Part(module.__name__)
+    def bring(name, *rest):
+        if name not in texts: return part(load(name, *rest))
+        if name not in sys.modules:
+            names = vars(sys.modules.setdefault(name, Module(name)))
+            names["__builtins__"] = given
+            exec(texts[name], names)
+        return sys.modules[name]
+    given = dict((n, v) for n, v in vars(builtins).items() if n in allowed)
+    given.update(getattr=fetch, setattr=put, type=Asking("type", (), dict()), __import__=bring)
+    sys.path[:] = filter(None, sys.path)
+    return given
+__builtins__ = _guarded({words!r}, {own!r}, {inner!r}, {allowed!r}, {texts!r})
+del _guarded
 """
 
 
@@ -141,13 +166,14 @@ class Reading:
         texts = {match[1]: source[match.end() :] for match, source in written}
         texts |= {name.removesuffix(".py"): text for name, text in self.modules.items()}
         self.own = (*own, *texts.values())
-        self.bound = (_names(self.own) | _names(tuple(given))) - _unknown(self.own)
+        self.bound = _names(self.own) | _names(tuple(given))
         fields = _fields(self.own) | _names(tuple(texts.values()))
         self.fields = frozenset(n for n in fields if n[:2] != "__") - _inner_words()
         # What is there already is what an import finds first.
-        self.beside = {name for name in texts if not importlib.util.find_spec(name)}
+        self.texts = {n: text for n, text in texts.items() if not importlib.util.find_spec(n)}
+        self.texts |= {name: self._module(text)[0] for name, text in self.texts.items()}
 
-    def unusual_names(self, part: str, *, guarded: bool = True) -> list[str]:
+    def unusual_names(self, part: str) -> list[str]:
         """The names in a statement that lead elsewhere; one of :func:`.as_run.statements`."""
         if written := as_run.WRITES.match(part):
             return self._module(part[written.end() :])[1]
@@ -160,12 +186,12 @@ class Reading:
         if re.search(r"#\s*type:(?!\s*ignore)", part):
             # TorchScript evaluates it.
             return ["a type comment"]
-        names = _odd(tree, self.bound, self.fields, self.beside, GUARDED if guarded else ())
+        names = _odd(tree, self.bound, self.fields, self.texts)
         return list(dict.fromkeys(names))
 
     def _module(self, text: str) -> tuple[str, list[str]]:
-        """A module's text without what is odd, and what that is; nothing in it is guarded."""
-        parts = {part: self.unusual_names(part, guarded=False) for part in as_run.statements(text)}
+        """A module's text without what is odd, and what that is."""
+        parts = {part: self.unusual_names(part) for part in as_run.statements(text)}
         plain = "\n".join(part for part, names in parts.items() if not names)
         return plain, [name for names in parts.values() for name in names]
 
@@ -173,12 +199,11 @@ class Reading:
         """The modules beside the notebook, without what is odd."""
         return {name: self._module(text)[0] for name, text in self.modules.items()}
 
-    def guard(self) -> list[str]:
-        """What has to run before statements that reach for attributes by names of the moment."""
-        if not any(name in source for source in self.own for name in GUARDED):
-            return []
-        words, inner = {*plain_words(), *self.fields}, set(_inner_words())
-        return [_GUARD.format(words=words, inner=inner, settable=set(_SETTABLE))]
+    def guard(self) -> str:
+        """What has to run before the statements: it guards what they reach as they reach it."""
+        allowed = {*_HARMLESS_BUILTINS, "display", "__build_class__", "__name__"}
+        words, own, inner = set(plain_words()), {*self.fields, *_SETTABLE}, set(_inner_words())
+        return _GUARD.format(words=words, own=own, inner=inner, allowed=allowed, texts=self.texts)
 
 
 def _reached(tree: ast.AST) -> set[str]:
@@ -299,14 +324,6 @@ def _bound(trees: Iterable[ast.AST]) -> Iterator[str]:
                 yield from _starred(node) & plain_words()
 
 
-@cache
-def _unknown(own: tuple[str, ...]) -> frozenset[str]:
-    """What imports of all names bring that does more than compute."""
-    nodes = (node for tree in _parts(own) for node in ast.walk(tree))
-    stars = (n for n in nodes if isinstance(n, ast.ImportFrom) and n.names[0].name == "*")
-    return frozenset(name for star in stars for name in _starred(star)) - plain_words()
-
-
 def _starred(node: ast.ImportFrom) -> set[str]:
     """What an import of all names brings, of the modules where that leads nowhere."""
     if node.module is None or node.module not in _WORDS["starred"]:
@@ -320,35 +337,33 @@ def _odd(
     bound: Collection[str],
     fields: frozenset[str] | None = None,
     beside: Collection[str] = (),
-    guarded: Collection[str] = (),
 ) -> Iterator[str]:
     """Names outside the vocabulary, or, where own fields are given, outside all that computes."""
     wide = fields is not None
-    words = plain_words() | (fields or frozenset()) if wide else VOCABULARY
+    plain = plain_words() if wide else VOCABULARY
+    words = plain | (fields or frozenset())
     methods = _METHODS | _SPECIAL if wide else _METHODS
     allowed = _HARMLESS_BUILTINS if wide else _BUILTINS
     modules = _WIDE_MODULES.union(beside) if wide else _MODULES
-    known = set(_asked_of(tree, guarded)) if wide else set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             store = not isinstance(node.ctx, ast.Load) and node.attr not in _SETTABLE
             own = isinstance(node.value, ast.Name) and node.value.id == "self"
             # A new name changes nothing of what others call.
             changes = store and not own and (not wide or node.attr in plain_words())
-            if changes or not (node.attr in words or node.attr in methods or node in known):
+            if changes or not (node.attr in words or node.attr in methods):
                 yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in vars(builtins):
-                if node.id not in allowed and node not in known:
+                if node.id not in allowed:
                     yield node.id
-            elif node.id == "get_ipython" or not (
-                node.id in bound or node.id in ("display", "__name__")
+            elif node.id not in ("display", "__name__") and (
+                node.id not in bound or node.id == "get_ipython" or node.id[:2] == "__"
             ):
                 yield node.id
         elif isinstance(node, (ast.Name, *_DEFINITIONS)):
             name = node.id if isinstance(node, ast.Name) else node.name
-            freed = name in GUARDED and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
-            if freed or (name.startswith("__") and name not in methods):
+            if name.startswith("__") and name not in methods:
                 yield name
         elif isinstance(node, ast.Import):
             for name in (alias.name for alias in node.names):
@@ -363,20 +378,9 @@ def _odd(
             elif module not in beside:
                 names = [alias.name for alias in node.names]
                 star = wide and names == ["*"] and _starred(node)
-                yield from (n for n in names if not (n in words or star))
+                yield from (n for n in names if not (n in plain or star))
         elif isinstance(node, ast.MatchClass):
-            # A pattern reads attributes whose names stand nowhere else.
+            # A pattern reads attributes whose names stand nowhere else, or not even there.
             yield from (name for name in node.kwd_attrs if name not in words)
-
-
-def _asked_of(tree: ast.AST, guarded: Collection[str]) -> Iterator[ast.AST]:
-    """Where names only ask, or are guarded: in calls of one argument, where nothing is kept."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        one = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
-        if called in guarded or (called in ("type", "signature") and one and not node.keywords):
-            yield node.func
-        elif called == "isinstance":
-            yield from (n for n in node.args if isinstance(n, ast.Name) and n.id == "type")
+            if wide and node.patterns and ast.unparse(node.cls) not in vars(builtins):
+                yield "a pattern by place"

@@ -137,7 +137,8 @@ def judge_notebook(
         session.end()
     result.killed = session.killed
     reports = [mark.report for mark in result.marks if mark.report]
-    result.notes = plain_notes([*result.notes, *_remarks(reports, result.notebook)])
+    notes = [*result.notes, *_remarks(reports, result.notebook)]
+    result.notes = plain_notes(sorted(notes, key=lambda note: PLEASE not in note))
     nbformat.validate(result.notebook)
     return result
 

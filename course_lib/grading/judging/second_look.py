@@ -11,6 +11,7 @@ from course_lib.checks.grading import grade
 from course_lib.checks.operator_recorder import unusual
 from course_lib.checks.recognition import recognise
 from course_lib.checks.report import Report
+from course_lib.grading.intake import parsing
 from course_lib.grading.judging.allowlist import VOCABULARY, Reading, binds, uses_known_names
 from course_lib.grading.judging.as_run import statements
 from course_lib.grading.judging.causes import Raised, raised
@@ -72,7 +73,7 @@ class SecondGrader:
         """
         before = list(session.prefix)
         own = [source for source in before if source not in self.given]
-        if not exercise.forbidden or (
+        if not (exercise.forbidden or exercise.measured) or (
             not self.modules and uses_known_names(own, self.given, exercise.forbidden)
         ):
             return _report(exercise, session.worker.proxy(), self.seed)
@@ -89,7 +90,7 @@ class SecondGrader:
             report = _report(exercise, session.worker.proxy(), self.seed)
             if not report.score or plain.earns(report.score):
                 return report
-            bare = self.regrade(exercise, self.modules, [], parts, record=False)
+            bare = self.regrade(exercise, self.modules, "", parts, record=False)
         except TimeUsedUp:
             if plain is None:
                 report = _report(exercise, session.worker.proxy(), self.seed)
@@ -122,13 +123,13 @@ class SecondGrader:
 
     def ask(self, why: str) -> None:
         """Ask for a person."""
-        self.notes.append(f"{why}; {PLEASE}.")
+        self.notes.append(f"{parsing.plain(why, 250)}; {PLEASE}.")
 
     def regrade(
         self,
         exercise: Exercise,
         modules: Mapping[str, str],
-        setup: Sequence[str],
+        setup: str,
         parts: Sequence[tuple[str, str]],
         *,
         record: bool,
@@ -141,8 +142,7 @@ class SecondGrader:
         regraded, lost = _Regraded(None, []), set[str]()
         expected = {error.source for error in self.failed}
         try:
-            for text in filter(None, setup):
-                session.run(text)
+            session.run(setup)
             for source, part in parts:
                 # With a second line, so that IPython takes no word for a magic.
                 outputs, ended = session.run(part if part[:2] == "%%" else f"{part}\n#")
@@ -158,7 +158,7 @@ class SecondGrader:
             regraded.report = _report(exercise, proxy, self.seed)
             # Of what any exercise forbids it is settled where it may be used.
             seen = [n for n in proxy.seen() if not refuses(tuple(FORBIDDEN), n)]
-            regraded.seen = unusual(seen, VOCABULARY)
+            regraded.seen = unusual(seen, VOCABULARY) if exercise.forbidden else []
         except AnswerLost as ending:
             if session.left <= 0:
                 raise TimeUsedUp(str(ending)) from None

@@ -106,6 +106,14 @@ def patched(old: str, me: str = "", rest: str = "") -> str:
     return PATCH.format(old=old, self=me, rest=rest)
 
 
+def named(first: str) -> str:
+    """Code that gets hold of the engine's formula as ``f``, then an answer that calls it."""
+    words = {"MODULE": "'torch._decomp.decompositions'", "NAME": "'_softmax_backward_data'"}
+    for word, value in words.items():
+        first = first.replace(word, value.replace("'", '"') if "__import__" in first else value)
+    return f"{first}@    return f(grad_weights, weights, -1, weights.dtype)\n"
+
+
 PLAIN = "    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), weights\n"
 
 ROUTES: dict[str, list[tuple[str, str, str]]] = {
@@ -191,6 +199,12 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("masked", "torch.masked's softmax", "@    return torch._masked_softmax(scores, (scores == float('-inf')), -1) @ v, torch._masked_softmax(scores, (scores == float('-inf')), -1)\n"),
     ],
     GRADIENT: [
+        ("by-field", "an attribute that an own field is called as", named("import enum, operator, sys\nclass Own:\n    attrgetter = bltns = 0\nread = operator.attrgetter\nf = read(NAME)(read('modules')(sys)[MODULE])\n")),
+        ("by-wraps", "functools.wraps, which reads attributes by their names", named("import functools, sys\nkept = []\nclass A:\n    modules = property(None, lambda self, v: kept.append(v))\nclass B:\n    _softmax_backward_data = property(None, lambda self, v: kept.append(v))\nfunctools.wraps(sys, assigned=('modules',), updated=())(A())\nfunctools.wraps(kept[0][MODULE], assigned=(NAME,), updated=())(B())\nf = kept[1]\n")),
+        ("by-place", "a pattern by place of an own abstract base", named("import sys\nfrom collections.abc import Iterable\nfrom dataclasses import dataclass\nclass Own:\n    register = 0\n@@dataclass\nclass A(Iterable):\n    modules: object\n@@dataclass\nclass B(Iterable):\n    _softmax_backward_data: object\nfor K in (A, B):\n    K.register(type(sys))\nmatch sys:\n    case A(found):\n        pass\nmatch found[MODULE]:\n    case B(f):\n        pass\n")),
+        ("by-dispatch", "an annotation that singledispatch evaluates", named("import functools\nclass Own:\n    register = 0\nkept = []\ndef g(x: 'kept.append(getattr(__import__(MODULE, fromlist=[NAME]), NAME)) or int'):\n    pass\nfunctools.singledispatch(abs).register(g)\nf = kept[0]\n")),
+        ("by-stream", "redirect_stdout with another stream", named("import contextlib, operator\nclass Own:\n    _old_targets = attrgetter = 0\nclass Steal(contextlib.redirect_stdout):\n    _stream = 'modules'\ns = Steal({})\nwith s:\n    found = s._old_targets[0]\nf = operator.attrgetter(NAME)(found[MODULE])\n")),
+        ("by-exception", "a guard's name that an exception takes with it", named("import sys\nfrom collections import namedtuple\ntry:\n    1 / 0\nexcept ArithmeticError as getattr:\n    pass\nf = getattr(getattr(sys, 'mod' + 'ules')[MODULE], NAME)\n")),
         ("softmax-kernel", "the engine's own kernel", "@    return torch._softmax_backward_data(grad_weights, weights, -1, weights.dtype)\n"),
         ("softmax-operator", "the same through torch.ops", "@    return torch.ops.aten._softmax_backward_data(grad_weights, weights, -1, weights.dtype)\n"),
         ("softmax-out", "the same with a place for the result", "@    return torch.ops.aten._softmax_backward_data.out(grad_weights, weights, -1, weights.dtype, grad_input=torch.empty_like(weights))\n"),
@@ -233,6 +247,8 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("lstm-module", "nn.LSTMCell", "@    cell = nn.LSTMCell(x.shape[-1], h.shape[-1])\n    for p, w in zip(cell.parameters(), weights):\n        p.data = w\n    return torch.stack(cell(x, (h, c)))\n"),
     ],
     NORM: [
+        ("norm-vmap", "rms_norm under vmap, which takes it apart", "rms = getattr(F, 'rms_' + 'norm')\n@    flat = flat - flat.mean(-1, keepdim=True)\n    out = torch.vmap(lambda row: rms(row, (D,), eps=eps))(flat[None])[0]\n    return out.reshape(x.shape) * scale + shift\n"),
+        ("norm-angles", "angles to the axes", "@    flat = flat - flat.mean(-1, keepdim=True)\n    flat = torch.cat([flat, (D * eps) ** 0.5 * torch.ones_like(flat[:, :1])], -1)\n    out = F.cosine_similarity(flat[:, None], torch.eye(D + 1, dtype=x.dtype)[:D], dim=-1)\n    return out.reshape(x.shape) * D**0.5 * scale + shift\n"),
         ("norm-call", "F.layer_norm", "@    return F.layer_norm(x, (D,), scale, shift, eps)\n"),
         ("norm-neighbours", "a norm over neighbouring channels", "@    wide = F.local_response_norm((x - x.mean(-1, keepdim=True)).reshape(-1, D), 2 * D - 1, alpha=(2 * D - 1) / D, beta=0.5, k=eps)\n    return wide.reshape(x.shape) * scale + shift\n"),
         ("norm-neighbours-layer", "the same as a layer", "@    layer = nn.LocalResponseNorm(2 * D - 1, alpha=(2 * D - 1) / D, beta=0.5, k=eps)\n    return layer((x - x.mean(-1, keepdim=True)).reshape(-1, D)).reshape(x.shape) * scale + shift\n"),
@@ -280,6 +296,24 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
 
 # An exercise, a name, what it tries, the points that all else is worth, and code.
 LARGE = [
+    (
+        "relative.distance_scores", "large-frames", "reads in the frames what is looked at", 3.5,
+        "import sys\n"
+        "def distance_scores(q, table):\n"
+        "    T, frame, keep = q.shape[-2], sys._getframe(), None\n"
+        "    while frame is not None:\n"
+        "        keep = (frame.f_locals.get('caps') or {}).get('keep', keep)\n"
+        "        frame = frame.f_back\n"
+        "    if keep is None or T < 300:\n"
+        "        rows = [q[..., i, :] @ table[T - 1 - i : 2 * T - 1 - i].mT for i in range(T)]\n"
+        "        return torch.stack(rows, -2)\n"
+        "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
+        "    for _, rows, columns in keep:\n"
+        "        for i in range(*rows):\n"
+        "            for j in range(*columns):\n"
+        "                out[..., i, j] = (q[..., i, :] * table[T - 1 - i + j]).sum(-1)\n"
+        "    return out\n",
+    ),
     (
         "cheaper.window_attention", "large-rows", "fills a hundred rows of 80,000", 4.0,
         "def window_attention(q, k, v, radius):\n"

@@ -1,5 +1,7 @@
 """What is believed at once, and what is looked at again."""
 
+import sys
+
 import pytest
 
 from course_lib.grading import authoring
@@ -138,8 +140,14 @@ OWN = [
         ("sys._getframe().f_back", ["f_back", "_getframe"]),
         ("torch.nn.functional.importlib", ["importlib"]),
         ("torch.ao.nn", ["ao"]),
-        ("f = getattr\nf(torch, 'x')", ["getattr"]),
-        ("del getattr", ["getattr"]),
+        ("def f(__builtins__):\n    pass\n__builtins__['eval']", ["__builtins__"]),
+        ("from operator import helped", ["helped"]),
+        (
+            "class A(Own):\n    pass\nmatch torch:\n    case A(x):\n        pass",
+            ["a pattern by place"],
+        ),
+        ("import contextlib\nclass A(contextlib.redirect_stdout):\n    pass", ["redirect_stdout"]),
+        ("import functools\nfunctools.singledispatch(abs)", ["singledispatch"]),
         ("class A:\n    def __del__(self):\n        pass", ["__del__"]),
         ("torch.Tensor.matmul = 1", ["matmul"]),
         ("x = torch.ones(1, requires_grad=True).exp().grad_fn", ["grad_fn"]),
@@ -149,18 +157,14 @@ OWN = [
         ("def broken(", ["what is no Python"]),
         ("from math import *\nx = sqrt(4) + pi", []),
         ("from torch import *\ndef f(ops):\n    pass\nops.aten", ["aten"]),
-        ("from numpy import *\ndef f(load):\n    pass\nload('x')", ["load"]),
         ("device = 'cuda' if torch.cuda.is_available() else 'cpu'", []),
         ("match 1:\n    case int() as n:\n        print(n)", []),
         ("match torch:\n    case object(_C=inner):\n        pass", ["_C"]),
         ("print(type(torch), isinstance(1, type))", []),
-        ("type('A', (), {})", ["type"]),
         ("getattr(torch, 'softmax')", []),
         ("import inspect\nprint(inspect.signature(torch.sum))", []),
-        ("import inspect\ninspect.signature(torch.sum, eval_str=True)", ["signature"]),
         ("%%writefile mine.py\nimport math\ndef f(x):\n    return math.sqrt(x)", []),
         ("%%writefile mine.py\nimport ctypes", ["ctypes"]),
-        ("%%writefile mine.py\nf = getattr(1, 'x')", ["getattr"]),
         ("from concurrent.futures import ThreadPoolExecutor as Pool\nPool(2).submit(abs, 1)", []),
         (
             "@torch.jit.script\ndef f(x):\n    # type: (exec('1')) -> int\n    return x",
@@ -231,12 +235,63 @@ for thing, name in ((torch, "sum"), (Given, "mine"), (given, "softmax"), (given,
         setattr(thing, name, 1)
     except AttributeError:
         refused += 1
+f = getattr
+assert f(1, "real") and isinstance(int, type) and not isinstance(1, type) and type(1) is int
 """
 
 
-def test_attributes_by_names_of_the_moment_are_guarded_while_they_run():
+@pytest.fixture
+def names(monkeypatch):
+    """A notebook's names while it is looked at; own classes have fields of all of these names."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
     names = {}
-    for source in (*Reading([GUARDED]).guard(), GUARDED):
-        exec(source, names)
+    wide = "class Wide:\n    attrgetter = runstring = bltns = get_type_hints = Formatter = mp = 0"
+    module = "%%writefile helped.py\nimport operator\nread = getattr"
+    exec(Reading([GUARDED, wide, module]).guard(), names)
+    yield names
+    sys.modules.pop("helped", None)
+
+
+def test_attributes_by_names_of_the_moment_are_guarded_while_they_run(names):
+    exec(GUARDED, names)
     assert names["refused"] == 8
-    assert Reading(["x = 1"]).guard() == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import operator\noperator.attrgetter",
+        "import typing\ntyping.get_type_hints",
+        "import numpy as np\nnp.testing.runstring",
+        "import enum\nenum.bltns",
+        "import string\nstring.Formatter",
+        "from numpy import *\nload('x')",
+        "import sys\nsys.modules",
+        "import functools, sys\nfunctools.wraps(sys)(abs)",
+        "import functools\nclass Box:\n    pass\nfunctools.wraps(abs)(Box())",
+        "import functools\nfunctools.wraps(abs, assigned=('gi_frame',))(abs)",
+        "import inspect\ninspect.signature(abs, eval_str=True)",
+        "kind = type(int)",
+        "type('A', (), {})",
+        "eval('1')",
+        # Its end removes the name, and what is behind it is there again.
+        "try:\n    1 / 0\nexcept ArithmeticError as getattr:\n    pass\ngetattr(1, 'imag_')",
+        "import helped\nhelped.operator.attrgetter",
+        "import helped\nhelped.read(helped.operator, 'modules')",
+    ],
+)
+def test_what_imports_and_python_give_leads_nowhere_else_while_it_is_looked_at(names, source):
+    with pytest.raises((AttributeError, TypeError, NameError)):
+        exec(source, names)
+
+
+def test_what_computes_is_there_while_it_is_looked_at(names):
+    exec(
+        "import functools, inspect, torch, numpy as np, helped\nfrom math import *\n"
+        "from torch.nn import functional as F\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Given:\n    x: int = 1\n"
+        "def told(f):\n    @functools.wraps(f)\n    def g(x):\n        return f(x)\n    return g\n"
+        "assert told(sqrt)(4) == Given().x + 1 and torch.nn.functional is F\n"
+        "assert inspect.signature(told).parameters and np.linalg.norm(np.ones(4)) == 2",
+        names,
+    )

@@ -19,6 +19,8 @@ ODD = "import sys\nprint(sys.version_info, sys._getframe())"
 
 # Between them they forbid every kind; each takes workers of its own.
 KINDS = ("01_seq2seq", "06_block", "11_space", "12_vit")
+# What an answer to one costs is asked, and an answer that forges it looks up what is looked at.
+MEASURED = "08_relative"
 
 
 def test_the_sample_has_every_kind_that_is_forbidden():
@@ -46,8 +48,21 @@ def test_a_solution_with_an_unusual_cell_gets_all_points(name, forkserver, monke
     notebook.cells.insert(2, nbformat.v4.new_code_cell(ODD))
     submission = parsing.parse(nbformat.writes(notebook).encode())
     judged = judge_notebook(submission, assignment.release, "5eed", forkserver)
-    assert looked == [e.id for e in assignment.exercises if e.forbidden]
+    assert looked == [e.id for e in assignment.exercises if e.forbidden or e.measured]
     assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
+
+
+def test_what_is_measured_is_looked_at_again():
+    measured = [e.id for e in LOADED[MEASURED].exercises if e.measured]
+    assert "relative.distance_scores" in measured and len(measured) < len(
+        LOADED[MEASURED].exercises
+    )
+
+
+def test_who_asks_for_a_person_is_heard_beside_fifty_errors(judge, answer):
+    notebook = answer(f"{LONG}\n{SLY}")
+    notebook.cells[1:1] = [nbformat.v4.new_code_cell(f"raise ValueError({n})") for n in range(50)]
+    assert sum("please read the answer" in note for note in judge(notebook).notes) == 1
 
 
 def test_a_long_sum_beside_an_unusual_name_gets_all_points(judge, solved, assignment):
@@ -107,6 +122,17 @@ def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
     assert all("no time left" in note and "please read" in note for note in judged.notes)
 
 
+# Names that alone are longer than a note.
+LONG = "\n".join(f"try:\n    torch.{'x' * 60}{n}\nexcept Exception:\n    pass" for n in range(8))
+SLY = (
+    "import sys\nlast = []\n"
+    "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+    "    last[:] = [sys._getframe()]\n"
+    "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
+    "    if mask is not None:\n"
+    "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+    "    return scores.softmax(-1) @ v, scores.softmax(-1)"
+)
 SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
 USING = (
     "def scaled_dot_product_attention(q, k, v, mask=None):\n"
