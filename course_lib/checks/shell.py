@@ -1,6 +1,7 @@
 """How a notebook's cells run where they count, in grading and rehearsal: in IPython's shell."""
 
 import ast
+import importlib.util
 import socket
 import sys
 from collections.abc import Collection, Sequence
@@ -27,8 +28,7 @@ def count(shell: InteractiveShell) -> None:
     ) -> bool:
         first: BaseException | None = None
         for number, node in enumerate(nodes, 1):
-            last = number == len(nodes) or interactivity == "all"
-            shown = interactivity if last else "none"
+            shown = interactivity if number == len(nodes) or interactivity == "all" else "none"
             if await run_nodes([node], cell, shown, compiler, result) and first is None:
                 first = result.error_in_exec or result.error_before_exec if result else None
                 if first is None or not _sets_up(node, first):
@@ -50,18 +50,18 @@ def _sets_up(node: ast.stmt, error: BaseException) -> bool:
     return ast.unparse(node).startswith("get_ipython().")
 
 
-class _Without(MetaPathFinder):
-    def __init__(self, names: Collection[str]) -> None:
-        self.names = names
-
-    def find_spec(self, name: str, *_: Any) -> None:
-        if name in self.names:
-            raise ModuleNotFoundError(f"{name} is not there while work is graded", name=name)
-
-
 def alone(packages: Collection[str]) -> None:
     """Take the network and some packages from a process, as from a grader's worker."""
-    sys.meta_path.insert(0, _Without(frozenset(packages)))
+    ask = importlib.util.find_spec
+
+    class Without(MetaPathFinder):
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name in packages:
+                raise ModuleNotFoundError(f"{name} is not there while work is graded", name=name)
+
+    sys.meta_path.insert(0, Without())
+    # An optimizer of torch asks for packages that it does not import.
+    importlib.util.find_spec = lambda name, *of: None if name in packages else ask(name, *of)
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
         # Elsewhere a socket to the network is what connects a process with itself.

@@ -53,6 +53,7 @@ CELLS: dict[str, tuple[str, ...]] = {
     "pandas": ("import pandas as pd\nread = 1", "import pandas as pd\nassert read\n@"),
     "needs-einops": ("import math", "from einops import rearrange\nassert rearrange\n@"),
     "einops-inside": ("import einops\nread = 1", "assert read\n@\n\nown = NAME\n\n\ndef NAME(*args, **kwargs):\n    return einops.rearrange(own(*args, **kwargs), '... -> ...')"),
+    "optimizer": ("steps = torch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)", "steps.step()\n@"),
     "library": ("from course_lib.masks import causal_mask\nread = 1", "from course_lib.masks import *\nassert read\n@"),
     "network": ("import socket", "socket.socket()\n@"),
     # Processes and loops that do not end, or end too much.
@@ -95,5 +96,5 @@ LOST = frozenset(
 # What `make test` runs of it: a notebook of each line.
 QUICK = (
     ("last-result", "writes-a-file", "double", "colab", "below-a-comment"),
-    ("fork-goes-on", "helper-below", "module-beside", "widget", "mistyped"),
+    ("fork-goes-on", "helper-below", "module-beside", "optimizer", "mistyped"),
 )
