@@ -1,10 +1,10 @@
 """How a notebook's cells run where they count, in grading and rehearsal: in IPython's shell."""
 
 import ast
-import importlib.util
 import socket
 import sys
 from collections.abc import Collection, Sequence
+from importlib import util
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -52,7 +52,7 @@ def _sets_up(node: ast.stmt, error: BaseException) -> bool:
 
 def alone(packages: Collection[str]) -> None:
     """Take the network and some packages from a process, as from a grader's worker."""
-    ask = importlib.util.find_spec
+    ask = util.find_spec
 
     class Without(MetaPathFinder):
         def find_spec(self, name: str, *_: Any) -> None:
@@ -61,7 +61,7 @@ def alone(packages: Collection[str]) -> None:
 
     sys.meta_path.insert(0, Without())
     # An optimizer of torch asks for packages that it does not import.
-    importlib.util.find_spec = lambda name, *of: None if name in packages else ask(name, *of)
+    util.find_spec = lambda name, package=None: None if name in packages else ask(name, package)
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
         # Elsewhere a socket to the network is what connects a process with itself.
