@@ -72,6 +72,8 @@ def test_an_odd_notebook_has_the_same_points_at_home_and_graded(
     names, assignment, forkserver, root, tmp_path, monkeypatch
 ):
     monkeypatch.setenv(seeds.ENVIRONMENT, "07")
+    # A kernel that sees it gives its output no number of a file.
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
     notebook, due = odd(assignment, names)
     path = tmp_path / f"{NAME}.ipynb"
     path.write_text(nbformat.writes(notebook), encoding="utf-8")
