@@ -14,7 +14,7 @@ import pkgutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ class Exercise:
         """The id of the graded cell: nbgrader allows no dot in it."""
         return self.id.replace(".", "-")
 
-    @property
+    @cached_property
     def measured(self) -> bool:
         """Whether a property asks what an answer costs."""
         return "size_probe" in inspect.getsource(importlib.import_module(self.example.__module__))
