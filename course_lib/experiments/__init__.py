@@ -29,8 +29,8 @@ from course_lib.experiments.verify import verify
 _NAMES = (
     "contrastive", "cost", "extrapolation", "favit-operators", "image-data-curve", "image-models",
     "image-recipes", "informer-ablations", "informer-ettm1", "informer-horizons",
-    "informer-oil", "informer-published", "informer-tokens", "no-positions", "norm-depth",
-    "order-tasks", "permutation", "read-translation", "read-words", "scan-orders",
+    "informer-oil", "informer-published", "informer-report", "informer-tokens", "no-positions",
+    "norm-depth", "order-tasks", "permutation", "read-translation", "read-words", "scan-orders",
     "scene-positions", "seq2seq-bottleneck", "vit-2026", "vit-ablations", "vit-cifar10",
     "vit-curves", "vit-positions", "vit-questions", "vit-recipe", "vit-rivals", "vit-study",
 )  # fmt: skip
