@@ -99,7 +99,7 @@ def EXPERIMENT(job: Job) -> Outcome:
         ett.name, f"the published file; all {len(test):,} windows of the test months", ett.sha256
     )
     model, kept, history = _train(job, training, valid)
-    errors = {}
+    errors: dict[str, Tensor] = {}
     for reading, weights in (("six", model.state_dict()), ("stop", kept)):
         model.load_state_dict(weights)
         found = window_errors(lambda *inputs: _predict(model, inputs, job), test)
