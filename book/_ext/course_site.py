@@ -3,6 +3,7 @@
 import json
 import re
 import resource
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.directives.code import LiteralInclude
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
@@ -31,6 +33,7 @@ SEARCH = re.compile(
     r'\n *<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>'
 )
 ARROW = '<summary><span class="toctree-toggle"'
+CHAPTER = re.compile(r"book/(?:chapters|lab)/(\d\d)_")
 EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
 # What has no place in an EPUB.
 LIVELY = "script, input, button, form.claim-filter, .question-answer, .question-record"
@@ -114,6 +117,30 @@ def write_xhtml(
 def shorten_drawings(app: Sphinx, env: object) -> None:
     """Shorten what the cells have drawn, before it is copied to a page or into an EPUB."""
     shorten(Path(app.outdir).parent / "jupyter_execute")
+
+
+def number_flat(app: Sphinx, env: BuildEnvironment, docnames: object) -> list[str]:
+    """Give Sphinx its own numbers back, so that it sees which pages' numbers have changed."""
+    env.toc_fignumbers = getattr(env, "course_fignumbers", env.toc_fignumbers)
+    return []
+
+
+def number_within_chapters(app: Sphinx, env: BuildEnvironment) -> None:
+    """Number figures and equations within their chapter, or within a page that is in none."""
+    env.course_fignumbers = env.toc_fignumbers
+    flat = sorted(
+        (kind, number, page, node)
+        for page, kinds in env.toc_fignumbers.items()
+        for kind, numbers in kinds.items()
+        for node, number in numbers.items()
+    )
+    count: Counter[tuple[str, str]] = Counter()
+    env.toc_fignumbers = {}
+    for kind, _, page, node in flat:
+        chapter = CHAPTER.match(page)
+        count[kind, chapter[1] if chapter else page] += 1
+        place = (int(chapter[1]), count[kind, chapter[1]]) if chapter else (count[kind, page],)
+        env.toc_fignumbers.setdefault(page, {}).setdefault(kind, {})[node] = place
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -301,6 +328,8 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", read_side_by_side)
     app.connect("builder-inited", bind_without_the_theme, priority=1)
     app.connect("env-updated", shorten_drawings)
+    app.connect("env-get-updated", number_flat, priority=1)
+    app.connect("env-updated", number_within_chapters)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("source-read", note_start)
     app.connect("doctree-read", weigh_page)

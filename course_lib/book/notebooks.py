@@ -81,7 +81,7 @@ class Site:
     def of(cls, root: Path) -> Site:
         """Read ``_config.yml``, ``_toc.yml`` and all pages of a checkout."""
         config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-        pages = {page.removesuffix(".html"): page for _, page in order(root, below=True)}
+        pages = {page.removesuffix(".html"): page for _, page in order(root)}
         labels: dict[str, str] = {}
         for name in pages:
             text = (root / f"{name}.md").read_text(encoding="utf-8")

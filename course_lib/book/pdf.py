@@ -16,23 +16,24 @@ _PAPER = {
     # 9 points of text, so that a line of code of the length that the library allows fits.
     "scale": 0.75,
 }
+# Reference that is looked up and not read.
+_FOR_SCREENS = ("book/api/", "book/results_")
 _FOOT = (
     '<div style="width:100%;text-align:center;font:8pt sans-serif;color:#555">'
     '<span class="pageNumber"></span> / <span class="totalPages"></span></div>'
 )
 
 
-def order(root: Path, below: bool = False) -> Iterator[tuple[str, str]]:
-    """The part and the page of everything in ``_toc.yml``, in its order.
-
-    ``below``: whether pages below a page count, too: they are reference, for a screen.
-    """
+def order(root: Path) -> Iterator[tuple[str, str]]:
+    """Part and page of everything in ``_toc.yml``, in its order."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     yield "", f"{toc['root']}.html"
     for part in toc["parts"]:
-        for chapter in part["chapters"]:
-            for page in [chapter, *(chapter.get("sections", ()) if below else ())]:
-                yield part["caption"], f"{page['file']}.html"
+        waiting = list(part["chapters"])
+        while waiting:
+            page = waiting.pop(0)
+            yield part["caption"], f"{page['file']}.html"
+            waiting[:0] = page.get("sections", ())
 
 
 def pdf(
@@ -50,7 +51,8 @@ def pdf(
     from pypdf import PdfReader, PdfWriter
 
     html = root / "_build" / "html"
-    entries = [entry for entry in order(root) if only is None or entry[1] in only]
+    whole = [entry for entry in order(root) if not entry[1].startswith(_FOR_SCREENS)]
+    entries = [entry for entry in whole if only is None or entry[1] in only]
     if absent := [page for _, page in entries if not (html / page).exists()]:
         raise FileNotFoundError(f"not built: {', '.join(absent)}; run `course book` first")
     writer = PdfWriter()

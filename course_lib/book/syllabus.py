@@ -21,8 +21,8 @@ CORE_ENDS_IN = ("09", "12")
 DUE = time(23, 59)
 HEADINGS = ["Week", "From", "Read", "Minutes", "Hand in", "Minutes", "Points", "Due"]
 
-# The second page of a chapter adds its minutes to the first.
-CONTINUED = re.compile(r"^# \d+, continued · .*?^\*\*Minutes\.\*\* (\d+)", re.MULTILINE | re.DOTALL)
+# Later pages of a chapter, such as 9.2, add their minutes to the first.
+CONTINUED = re.compile(r"^# \d+\.\d+ · .*?^\*\*Minutes\.\*\* (\d+)", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# \d+ · (.+)$", re.MULTILINE)
 GOAL = re.compile(r"^\*\*Goal\.\*\* (.+?)\\?$", re.MULTILINE)
 NEEDS = re.compile(r"^\*\*Needs\.\*\* (.+)$", re.MULTILINE)

@@ -43,9 +43,9 @@ class Page(HTMLParser):
             self.visible += data
 
 
-def toc(below: bool = False) -> list[str]:
-    """Every page that the table of contents names, those below another page only if asked for."""
-    return [page.removesuffix(".html") for _, page in order(ROOT, below)]
+def toc() -> list[str]:
+    """Every page that the table of contents names."""
+    return [page.removesuffix(".html") for _, page in order(ROOT)]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_the_table_of_contents_is_complete(built_book: Path) -> None:
         for path in BOOK.glob(f"{folder}/*.md")
     }
     # test_api has those of the library.
-    named, there = ({p for p in pages if "/api/" not in p} for pages in (toc(below=True), written))
+    named, there = ({p for p in pages if "/api/" not in p} for pages in (toc(), written))
     assert named == there
     built = {
         path.relative_to(built_book).with_suffix("").as_posix()
