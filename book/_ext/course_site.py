@@ -164,6 +164,7 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
         for path in (html / "_static").rglob(pattern):
             path.unlink()
     write_models(html / "_static" / "live")
+    write_places(app, html)
     cut_icons(html)
     mend_frame(html)
     own = {"index", "genindex", "search"} | app.env.found_docs
@@ -177,6 +178,14 @@ def tidy_up(app: Sphinx, error: Exception | None) -> None:
     }
     target = html.parent / EXECUTION_FILE
     target.write_text(json.dumps(seconds, indent=1, sort_keys=True))
+
+
+def write_places(app: Sphinx, html: Path) -> None:
+    """Write on which page each labelled place is, for links that name another page."""
+    labels = app.env.domains["std"].anonlabels.values()
+    places = {node: page for page, node in labels if node}
+    text = json.dumps(places, sort_keys=True, separators=(",", ":"))
+    (html / "_static" / "places.js").write_text(f"window.coursePlaces = {text};\n", "utf-8")
 
 
 def mend_frame(html: Path) -> None:
@@ -338,6 +347,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("html-page-context", aim_launch_buttons, priority=900)
     app.connect("build-finished", tidy_up)
     app.add_js_file("offline.js", loading_method="defer")
+    app.add_js_file("moved.js", loading_method="defer")
     app.add_directive("assignment", Assignment)
     app.add_directive("literalinclude", Listing, override=True)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

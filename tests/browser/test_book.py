@@ -122,3 +122,23 @@ def test_search_finds_a_word_on_this_host(chromium: Any, address: str) -> None:
     page.wait_for_selector("#search-results li")
     assert page.url.startswith(f"{address}search.html") and not visit.outside
     visit.context.close()
+
+
+def test_search_lists_chapters_before_the_reference_of_the_library(
+    chromium: Any, address: str
+) -> None:
+    page = Visit(chromium, address).open("search.html?q=rotary")
+    page.wait_for_selector("#search-results li")
+    found = page.locator("#search-results li > a").evaluate_all("links => links.map(a => a.href)")
+    kinds = [link for link in found if "/chapters/" in link or "/api/" in link]
+    assert "/chapters/" in kinds[0] and any("/api/" in link for link in kinds)
+    assert kinds == sorted(kinds, key=lambda link: "/api/" in link)
+    page.context.close()
+
+
+def test_a_link_to_a_place_that_has_moved_leads_to_its_new_page(
+    chromium: Any, address: str
+) -> None:
+    page = Visit(chromium, address).open("book/notation.html#attention-by-hand")
+    page.wait_for_url("**/book/chapters/03_attention.html#attention-by-hand")
+    page.context.close()
