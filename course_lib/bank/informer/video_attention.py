@@ -23,7 +23,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="15_swin.html#informer-video",
+    chapter="15_stages.html#informer-video",
     outcomes=("informer.video",),
     severe={
         "space_first": "the second step reads what the first has made, so all outputs differ",

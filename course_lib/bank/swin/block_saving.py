@@ -7,7 +7,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="15_swin.html#swin-savings",
+    chapter="15_stages.html#swin-savings",
     outcomes=("swin.savings",),
     severe={
         "pairs_are_the_block": "it has one number in place of three",

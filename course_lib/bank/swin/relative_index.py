@@ -6,7 +6,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="15_swin.html#swin-bias",
+    chapter="15_stages.html#swin-bias",
     outcomes=("swin.bias",),
     severe={
         "sum_of_both": "it numbers distances along one line, and a window has two axes",
