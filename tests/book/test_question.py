@@ -64,10 +64,10 @@ def questions(page: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_every_chapter_asks_four_good_questions(chapter: Path) -> None:
+def test_every_page_of_a_chapter_asks_good_questions(chapter: Path) -> None:
     asked = questions(chapter)
     assert [fault for name, data in asked if (fault := fault_of(name, data))] == []
-    assert len({name for name, _ in asked}) == len(asked) >= 4
+    assert len({name for name, _ in asked}) == len(asked) >= 3
 
 
 def test_the_right_places_of_a_page_are_dealt() -> None:
