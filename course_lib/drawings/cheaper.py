@@ -22,6 +22,18 @@ PATTERNS = {
     "strided": (strided_mask(6, 2), "1 back, and every 2nd back"),
 }
 
+# Five queries and keys of width 1, and the keys one place before, at, and after each query.
+BAND_Q, BAND_K = [1, 2, 0, 1, 3], [2, 1, 3, 0, 1]
+SHIFTED = {
+    "the key before": [None, *BAND_K[:-1]],
+    "the key itself": BAND_K,
+    "the key after": [*BAND_K[1:], None],
+}
+BAND = [
+    [None if key is None else query * key for query, key in zip(BAND_Q, keys, strict=True)]
+    for keys in SHIFTED.values()
+]
+
 # Two keys after the feature map, two values of width 2, and a query.
 LINEAR_K = torch.tensor([[1.0, 0.0], [1.0, 2.0]])
 LINEAR_V = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
@@ -47,6 +59,27 @@ def cheap_patterns(s: Sketch) -> None:
         both = p.column(box, p.texts(rule), gap=8)
         panels.append((f"{name}: {mask.sum()} of {mask.numel()}", both))
     p.done(p.panels(*panels))
+
+
+@drawing(
+    f"""Five queries with the numbers {said(torch.tensor(BAND_Q), 0)}, and five keys with the numbers {said(torch.tensor(BAND_K), 0)}.
+    The keys are written three times: moved one place to the right, where they are, and moved one
+    place to the left. Each of these rows is multiplied with the queries, place by place. That makes
+    three rows of scores, of which the first lacks its first score and the last its last: 13 scores
+    instead of 25."""
+)
+def band_by_shifts(s: Sketch) -> None:
+    """The scores of a window of radius 1, as products of whole rows."""
+    p = Page(s)
+    query = p.cells([BAND_Q], "query", w=26, h=26, name="queries", shape="")
+    rows = []
+    for (name, keys), scores in zip(SHIFTED.items(), BAND, strict=True):
+        moved = p.cells([keys], "key", w=26, h=26, name=name, shape="")
+        times = p.sign("×")
+        band = p.cells([scores], "weight", w=26, h=26, name="scores", shape="")
+        p.link(moved, times, band)
+        rows.append([moved, times, band])
+    p.done(p.grid([query, None, None], *rows, gap=(20, 18), turn=False))
 
 
 @drawing(
