@@ -63,10 +63,10 @@ def cheap_patterns(s: Sketch) -> None:
 
 @drawing(
     f"""Five queries with the numbers {said(torch.tensor(BAND_Q), 0)}, and five keys with the
-    numbers {said(torch.tensor(BAND_K), 0)}. The keys are written three times: moved one place to the right, where they are, and moved one
-    place to the left. Each of these rows is multiplied with the queries, place by place. That makes
-    three rows of scores, of which the first lacks its first score and the last its last: 13 scores
-    instead of 25."""
+    numbers {said(torch.tensor(BAND_K), 0)}. The keys are written three times: moved one place to
+    the right, where they are, and moved one place to the left. Each of these rows is multiplied
+    with the queries, place by place. That makes three rows of scores, of which the first lacks its
+    first score and the last its last: 13 scores instead of 25."""
 )
 def band_by_shifts(s: Sketch) -> None:
     """The scores of a window of radius 1, as products of whole rows."""
