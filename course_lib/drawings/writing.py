@@ -202,3 +202,27 @@ def shared_keys(s: Sketch) -> None:
         note = p.texts(f"kept per token: {_kept(groups)} vectors")
         panels.append((name, p.column(p.row(*made, gap=12), note)))
     p.done(p.panels(*panels))
+
+
+@drawing(
+    """A token x is multiplied by a matrix, W down, and becomes a short latent c, the only thing that
+    is kept of it. Two heads have queries of their own. Each query is multiplied by the transposed
+    matrix U of its head, and the result by the latent: that is the head's score for the token. No
+    key is ever made."""
+)
+def latent_for_all(s: Sketch) -> None:
+    """What is kept of a token, and how the queries of all heads are compared with it."""
+    p = Page(s)
+    latent = p.cells([["latent *c*"]], "key", w=80, thick=True)
+    token, down = p.cells([["*x*"]], "state", w=36), p.layer("*W* down")
+    p.link(token, down, latent)
+    rows = []
+    for head in (1, 2):
+        query = p.cells([[f"*q*_{{{head}}}"]], "query", w=36)
+        turned, dot = p.layer(f"*U*_{{{head}}} transposed"), p.sign("·")
+        score = p.cells([[f"score {head}"]], "weight", w=66)
+        p.link(query, turned, dot, score)
+        p.link(latent, dot)
+        rows.append([query, turned, dot, score])
+    kept = p.text("kept", kind="small quiet")
+    p.done(p.grid(rows[0], [token, down, latent, kept], rows[1], gap=(18, 26), turn=False))
