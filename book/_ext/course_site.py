@@ -119,7 +119,7 @@ def shorten_drawings(app: Sphinx, env: object) -> None:
     shorten(Path(app.outdir).parent / "jupyter_execute")
 
 
-def number_flat(app: Sphinx, env: BuildEnvironment, docnames: object) -> list[str]:
+def number_flat(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Give Sphinx its own numbers back, so that it sees which pages' numbers have changed."""
     env.toc_fignumbers = getattr(env, "course_fignumbers", env.toc_fignumbers)
     return []
