@@ -205,7 +205,7 @@ def shared_keys(s: Sketch) -> None:
 
 
 @drawing(
-    """A token x is multiplied by a matrix, W down, and becomes a short latent c, the only thing that
+    """A token x is multiplied by a matrix, W down, and becomes a short latent c, which is all that
     is kept of it. Two heads have queries of their own. Each query is multiplied by the transposed
     matrix U of its head, and the result by the latent: that is the head's score for the token. No
     key is ever made."""
