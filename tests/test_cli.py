@@ -29,7 +29,7 @@ COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
             "analyse", "defend", "rubric", "handout", "release-solutions", "reset",
-            "judge-tests", "experiment")  # fmt: skip
+            "experiment")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -363,7 +363,8 @@ def test_the_gradebook_may_be_named_once_for_all_commands(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", [["bench"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]]
+    "command",
+    [["bench", "attention"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]],
 )
 def test_what_measures_the_course_comes_with_its_sources(command, tmp_path, monkeypatch, capsys):
     (tmp_path / "_toc.yml").touch()

@@ -43,7 +43,6 @@ def parser() -> argparse.ArgumentParser:
         grading,
         handout,
         hub,
-        judge_tests,
         lms,
         prove,
         research,
@@ -81,7 +80,6 @@ def parser() -> argparse.ArgumentParser:
         experiment,
         walls,
         hub,
-        judge_tests,
     )
     for module in (*rooms, research, bench):
         module.register(add)
