@@ -515,7 +515,7 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     [
         (["99_none"], "there are 00_start"),
         (["03_attention", "--student", "nobody"], "nothing submitted by nobody"),
-        (["03_attention", "--jobs", "0"], "wanted at least 1"),
+        (["03_attention", "--jobs", "0"], "at least 1 is needed"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(class_of_copies, asked, said, capsys, monkeypatch):
