@@ -2,14 +2,26 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
+# Installing for two roles at once would damage the environment.
+.NOTPARALLEL:
 .PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all test-changed \
   test-portable hub hub-demo hub-test style lint serve clean help
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The environment is complete while this file is there; its name holds what it was made from.
-STAMP := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | tr -d ' ')
+# The environment holds what a role needs while its file is there; the name holds what it was made
+# from. Each role needs what the one before needs, and more.
+KEY := $(shell cat pyproject.toml constraints.txt | cksum | tr -d ' ')
+READER := $(VENV)/.reader-$(KEY)
+TEACHER := $(VENV)/.teacher-$(KEY)
+DEVELOPER := $(VENV)/.developer-$(KEY)
+$(READER): EXTRAS = book
+$(TEACHER): EXTRAS = book,grade
+$(DEVELOPER): EXTRAS = book,grade,dev,peers,postgres,cluster
+$(READER): HOLDS = $(READER)
+$(TEACHER): HOLDS = $(READER) $(TEACHER)
+$(DEVELOPER): HOLDS = $(READER) $(TEACHER) $(DEVELOPER)
 SAMPLE := 03_attention
 # A hub makes accounts; nothing else here takes root.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -27,25 +39,25 @@ all: class ## environment, book, exercises, a sample class graded; prints where 
 	@echo "feedback   $(CURDIR)/_build/class/feedback/dan-mistaken/$(SAMPLE)/$(SAMPLE).html"
 	@echo "summary    $(CURDIR)/_build/class/summary/$(SAMPLE).txt"
 
-$(STAMP):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, %s is %s; set PYTHON=" % (sys.executable, sys.version.split()[0]))'
+$(READER) $(TEACHER) $(DEVELOPER):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, but %s is %s; set PYTHON=" % (sys.executable, sys.version.split()[0]))'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[book,grade,dev,peers,postgres,cluster]'
-	@rm -f $(VENV)/.installed-*
-	@touch $@
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	@rm -f $(VENV)/.reader-* $(VENV)/.teacher-* $(VENV)/.developer-*
+	@touch $(HOLDS)
 
-install: $(STAMP) ## the environment in .venv
+install: $(DEVELOPER) ## everything in .venv: what the book, the grader and the tests need
 
-check-exercises: $(STAMP)
+check-exercises: $(TEACHER)
 	@$(BIN)/course exercises --check
 
-exercises: $(STAMP) ## write exercises/ anew from solutions/
+exercises: $(TEACHER) ## write exercises/ again from solutions/
 	@$(BIN)/course exercises
 
-book: check-exercises ## the book in _build/html
+book: $(READER) ## the book in _build/html
 	@$(BIN)/course book
 
-pdf: book ## the book as one PDF, in _build
+pdf: $(DEVELOPER) book ## the book as one PDF, in _build
 	@$(BIN)/course book --pdf
 
 epub: book ## the book as an EPUB, in _build/epub
@@ -55,29 +67,29 @@ notebooks: wheel ## pages and assignments as notebooks for Colab, with their whe
 	@$(BIN)/course book --notebooks
 	@cp _build/wheel/*.whl _build/notebooks
 
-wheel: $(STAMP) ## what students get as one file to install, in _build/wheel
+wheel: $(TEACHER) ## what students get as one file to install, in _build/wheel
 	@rm -rf _build/wheel
 	@$(BIN)/course handout _build/handout
 	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/wheel _build/handout
 	@ls -l _build/wheel/*.whl
 
-links: $(STAMP) ## ask every external link of the book whether it still answers; needs a network
+links: $(READER) ## ask every external link of the book whether it still answers; needs a network
 	@$(BIN)/course book --links
 
-class: book ## grade a made-up class in _build/class
+class: $(TEACHER) check-exercises book ## grade a made-up class in _build/class
 	@$(BIN)/course grade $(SAMPLE) --sample
 
-test: lint book ## style and types, then the tests, file by file on all cores
+test: $(DEVELOPER) lint check-exercises book ## style and types, then the tests, file by file on all cores
 	@$(PYTEST) -m "not slow"
 
 SINCE ?= HEAD
-test-changed: $(STAMP) ## only the tests that can see what differs from SINCE (HEAD)
+test-changed: $(DEVELOPER) ## only the tests that can see what differs from SINCE (HEAD)
 	@$(PYTEST) -m "not slow" --changed $(SINCE)
 
 # Each value of both settings comes once; the last run is as this machine computes unasked.
 # Compiled code is kept by what it computes and not by whose units it is for: here none is taken.
 # Pages train small models and say what came of it: they are executed, too.
-test-portable: $(STAMP) ## the numeric tests as processors with other vector units compute
+test-portable: $(DEVELOPER) ## the numeric tests as processors with other vector units compute
 	@for units in "ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=AVX2" \
 	    "-u MKL_ENABLE_INSTRUCTIONS ATEN_CPU_CAPABILITY=avx2" \
 	    "-u ATEN_CPU_CAPABILITY -u MKL_ENABLE_INSTRUCTIONS"; do \
@@ -85,11 +97,11 @@ test-portable: $(STAMP) ## the numeric tests as processors with other vector uni
 	    $(NUMERIC) tests/book/test_pages.py; \
 	done
 
-test-all: lint book test-portable ## everything, whole
+test-all: $(DEVELOPER) lint check-exercises book test-portable ## everything, whole
 	@$(PYTEST)
 	@$(BIN)/course matrix --seeds 20 --mutants
 
-style: $(STAMP) ## ruff, layers, declared dependencies
+style: $(DEVELOPER) ## ruff, layers, declared dependencies
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/lint-imports && $(BIN)/deptry course_lib book tests
 
@@ -105,7 +117,7 @@ hub: check-exercises ## a JupyterHub for the course on this machine, until Ctrl-
 hub-demo: check-exercises ## the same with one instructor and three students
 	@$(SUDO) $(BIN)/course hub demo
 
-hub-test: check-exercises ## an instructor's and two students' way through a hub, in a browser
+hub-test: $(DEVELOPER) check-exercises ## an instructor's and two students' way through a hub, in a browser
 	@$(BIN)/python -m pytest -m hub -s tests/hub
 
 clean: ## remove what was built; the environment stays

@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix",
             "results", "bench", "doctor", "attacks", "syllabus",
             "similar", "rename", "migrate", "hub", "roster", "collect", "export",
             "analyse", "defend", "rubric", "handout", "release-solutions", "reset",
-            "judge-tests", "experiment")  # fmt: skip
+            "experiment")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,7 @@ def ends_with(monkeypatch, error):
         ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
         TimeoutError(),
         ImportError("cannot import name", name="course_lib.nothing"),
+        ModuleNotFoundError("No module", name="course_lib.nothing"),
     ],
     ids=repr,
 )
@@ -104,6 +106,27 @@ def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch, error):
 def test_what_is_no_fault_of_the_program_is_a_line(capsys, monkeypatch, error):
     ends_with(monkeypatch, error)
     assert refused(capsys, "data") == f"course: {error}\n"
+
+
+def test_a_package_of_another_role_is_named(capsys, monkeypatch):
+    ends_with(
+        monkeypatch, ModuleNotFoundError("No module named 'nbgrader.api'", name="nbgrader.api")
+    )
+    assert "nbgrader.api is not installed: `make install`" in refused(capsys, "data")
+
+
+def test_help_shows_ten_commands_and_each_group_its_own(capsys):
+    def listed(*arguments):
+        with contextlib.suppress(SystemExit):
+            assert main(arguments) == 0
+        return re.findall(r"^  ([a-z-]+)(?: |$)", capsys.readouterr().out, re.MULTILINE)
+
+    every = [*parser().commands.choices]
+    assert len(listed("--help")) == 10
+    assert listed("help", "learn") == ["check", "reset", "prove", "verify", "experiment"]
+    assert sorted(listed("help", "--all")) == sorted({*every} - {"help"})
+    assert "usage: course grade" in (main(["help", "grade"]), capsys.readouterr().out)[1]
+    assert "the groups are read, learn" in refused(capsys, "help", "nothing")
 
 
 def test_nobodys_name_moves_the_cursor_or_turns_a_line_round(capsys, monkeypatch):
@@ -265,7 +288,7 @@ def interrupted(process, when):
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130 and "goes on from here" in said, said
+    assert process.returncode == 130 and "again to resume" in said, said
     assert "Traceback" not in said
     return said
 
@@ -306,7 +329,7 @@ def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
         assert main(["grade", "03_attention"]) == 130
     finally:
         signal.signal(signal.SIGINT, before)
-    assert "goes on from here" in capsys.readouterr().err
+    assert "again to resume" in capsys.readouterr().err
 
 
 def test_ctrl_c_upon_code_made_from_text_ends_with_the_same_code(tmp_path):
@@ -363,13 +386,14 @@ def test_the_gradebook_may_be_named_once_for_all_commands(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", [["bench"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]]
+    "command",
+    [["bench", "attention"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]],
 )
 def test_what_measures_the_course_comes_with_its_sources(command, tmp_path, monkeypatch, capsys):
     (tmp_path / "_toc.yml").touch()
     (tmp_path / "solutions").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert "not there: it comes with the course's sources" in refused(capsys, *command)
+    assert "is missing: it is part of the repository" in refused(capsys, *command)
 
 
 def test_the_library_measures_nothing_without_them():

@@ -75,12 +75,22 @@ def test_the_readmes_commands_are_those_that_ci_runs():
     assert (ROOT / ".ci/run").read_text().rstrip().endswith('make "${@:-test}"')
 
 
-def test_every_command_in_the_readme_exists():
+def test_every_command_is_in_one_group_and_on_the_page_of_commands_and_no_other():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    from course_lib.cli import parser
+    page = (ROOT / "book" / "commands.md").read_text(encoding="utf-8")
+    from course_lib.cli import GROUPS, parser
 
-    known = set(parser()._subparsers._group_actions[0].choices)
-    assert set(re.findall(r"^\| `course ([\w-]+)", readme, re.MULTILINE)) == known
+    known = {*parser().commands.choices} - {"help"}
+    for name, group in GROUPS.items():
+        (section,) = re.findall(rf"^## {name.title()}\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+        assert {*re.findall(r"^\| `course ([\w-]+)", section, re.M)} == {
+            *group.first,
+            *group.others,
+        }
+    listed = [command for group in GROUPS.values() for command in group.first + group.others]
+    assert sorted(listed) == sorted(known) and len(readme.splitlines()) <= 90
+    named = re.findall(r"`(?:\.venv/bin/)?course ([a-z-]+)", readme)
+    assert {"grade", "help"} <= {*named} <= {*known, "help"} | {"--help"}
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)`", readme)) <= targets
 

@@ -101,38 +101,32 @@ class Syllabus(SphinxDirective):
 
 
 class ClusterSpeed(SphinxDirective):
-    """What more workers bring, as the largest class of ``course bench cluster`` showed it."""
+    """The measured gain of more workers, from the records of ``book/results/cluster-speed``."""
 
     HEADINGS = ("Workers", "Seconds a submission", "Times as fast", "Writing, ms a submission")
     SHARES = (20, 27, 24, 29)
 
     def run(self) -> list[nodes.Node]:
         """Read the record and build a table and what follows from it."""
-        from course_lib.cli.common import instrument
         from course_lib.experiments import load_records
 
-        cluster = instrument("benchmarks.cluster", Path(self.env.srcdir))
         folder = Path(self.env.srcdir, "book", "results")
-        records = load_records(folder, cluster.EXPERIMENT)
-        if not records:
-            raise self.error(
-                f"no record in {folder / cluster.EXPERIMENT}: run `course bench cluster --record`"
+        (record,) = load_records(folder, "cluster-speed")
+        self.env.note_dependency(str(folder / record.experiment / record.file_name))
+        measured = record.results
+        alone = measured["loads"][0]["each"]
+        rows = []
+        for load in measured["loads"]:
+            each, writing = load["each"], 1000 * load["driver"]
+            rows.append(
+                row([str(load["workers"]), f"{each:.3f}", f"{alone / each:.2f}", f"{writing:.1f}"])
             )
-        record = max(records, key=lambda one: one.results["students"])
-        self.env.note_dependency(str(folder / cluster.EXPERIMENT / record.file_name))
-        measured = cluster.Measured.of(record)
-        rows = [
-            row(
-                [
-                    str(load.workers),
-                    f"{load.each:.3f}",
-                    f"{measured.loads[0].each / load.each:.2f}",
-                    f"{1000 * load.driver:.1f}",
-                ]
-            )
-            for load in measured.loads
-        ]
-        where = f"Measured on {record.hardware['processor']}, {measured.line()}."
+        where = (
+            f"Measured on {record.finished[:10]} with {measured['students']} submissions on"
+            f" {measured['cores']} cores ({record.hardware['processor']}), which scheduler and"
+            f" workers share. The writing command needs {1000 * measured['driver_seconds']:.1f} ms"
+            f" for each submission, so on paper {measured['most_workers']} workers keep it busy."
+        )
         return [table(self.HEADINGS, rows, self.SHARES, "teaching"), nodes.paragraph("", where)]
 
 

@@ -108,7 +108,7 @@ def source_key(root: Path) -> str:
     Returns a hexadecimal digest that changes with any byte of any source.
     """
     names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
-    folders = ("book", "course_lib", "exercises", "tests/benchmarks")
+    folders = ("book", "course_lib", "exercises")
     files = [*_files(root, *folders), *map(root.joinpath, names)]
     return sys.version + digest(placed((path for path in files if path.exists()), root))
 
@@ -143,7 +143,7 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     # What a page's directives show is read with it: of any module but those that no page shows.
     shown = [
         path
-        for path in _files(root, "book/_ext", "course_lib", "tests/benchmarks")
+        for path in _files(root, "book/_ext", "course_lib")
         if path.relative_to(root).parts[1] not in ("grading", "handout", "hub", "cli")
     ]
     frame = digest(placed([root / "_config.yml", *shown], root), plain)

@@ -1,4 +1,4 @@
-"""``course analyse``: what a class has understood, as a page and as tables."""
+"""``course analyse``: a class's understanding, as a page and as tables."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ def register(add: Add) -> None:
     analyse = add(
         "analyse",
         run_analyse,
-        "show what a graded class has understood: requirements, mistakes, outcomes",
+        "show what a graded class has understood, by requirement, mistake and outcome",
     )
-    analyse.add_argument("assignment", nargs="*", help="such as 03_attention (all that are graded)")
-    analyse.option("--course", "folder that holds autograded/ (the checkout)", type=Path)
-    analyse.option("--beside DIR", "the course folder of another term, to compare", type=Path)
+    analyse.add_argument(
+        "assignment",
+        nargs="*",
+        help="for example 03_attention (default: all that have been graded)",
+    )
+    analyse.option(
+        "--course", "folder that contains autograded/ (default: the checkout)", type=Path
+    )
+    analyse.option("--beside DIR", "course folder of another term to compare with", type=Path)
     analyse.flags(
-        no_names="pseudonyms, drawn anew in each run, for students",
-        dry_run="only say it, write nothing",
+        no_names="replace students' names by pseudonyms, drawn again in each run",
+        dry_run="print the summary, write nothing",
     )
-    analyse.option("--publish CLASS", "its name, to say in the results what it has run", "")
+    analyse.option("--publish CLASS", "publish the class experiment's result under this name", "")
     add_json(analyse)
 
 
 def run_analyse(arguments: argparse.Namespace) -> int:
-    """Analyse, write, and say in a few lines what stands out."""
+    """Analyse, write the page, and print a summary."""
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review import analysis, class_experiment
 
@@ -39,7 +45,7 @@ def run_analyse(arguments: argparse.Namespace) -> int:
     for one in facts["experiments"] if arguments.publish and not arguments.dry_run else ():
         class_experiment.publish(root, one, arguments.publish)
     page = None if arguments.dry_run else analysis.write(course, facts)
-    done = f"page {page}, tables beside it" if page else "nothing written yet"
+    done = f"page {page}, tables beside it" if page else "nothing written (dry run)"
     many = f"{len(facts['students'])} students, {len(facts['requirements'])} requirements"
     facts["page"] = page and str(page)
     emit(arguments, facts, *map(plain, analysis.lines(facts)), f"{many}; {done}")

@@ -1,4 +1,4 @@
-"""``course bench``: what the course's own choices cost."""
+"""``course bench``: speed and memory beside others'."""
 
 import argparse
 import os
@@ -9,19 +9,15 @@ from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, in
 
 def register(add: Add) -> None:
     """Add the command."""
-    bench = add("bench", run_bench, "measure ratios of speed on this machine")
+    bench = add("bench", run_bench, "compare speed and memory with other libraries and graders")
     bench.add_argument(
         "topic",
-        nargs="?",
-        choices=("attention", "cluster", "grading", "growth", "paths"),
-        default="paths",
+        choices=("attention", "grading", "growth"),
         # Minutes of the book's records: of the processor, and by the clock of a busy machine.
         help="`attention`: every mechanism beside its fastest peer, and the growth of its cost (9"
-        " to 21 minutes); `cluster`: a class graded by 1, 2 and 4 workers, and from where on more"
-        " do not help (1 minute); `grading`: a class graded by stock nbgrader and by this grader in"
-        " turn (8 minutes); `growth`: time and peak memory of every cheaper attention beside full"
-        " attention, from 64 to 4,096 tokens (4 to 11 minutes); `paths` (when left out): what the"
-        " course's own choices cost (half a minute to 3)",
+        " to 21 minutes); `grading`: a class graded by stock nbgrader and by this grader in turn (8"
+        " minutes); `growth`: time and peak memory of every cheaper attention beside full"
+        " attention, from 64 to 4,096 tokens (4 to 11 minutes)",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
     bench.option("--repeats N", "of each comparison; 30, of growth 15", type=int)

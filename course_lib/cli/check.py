@@ -1,4 +1,4 @@
-"""``course check``: a student's notebook, before it is submitted."""
+"""``course check``: a student's notebook before it is submitted."""
 
 import argparse
 from pathlib import Path
@@ -10,10 +10,12 @@ from course_lib.errors import Refused
 def register(add: Add) -> None:
     """Add the command."""
     check = add(
-        "check", run_check, "run a notebook from top to bottom and print what the grader would say"
+        "check", run_check, "run a notebook from top to bottom and print the grader's verdict"
     )
-    check.add_argument("notebook", type=Path, help="such as exercises/03_attention/…ipynb")
-    check.option("--seconds N", "the longest a cell may run (120)", 120)
+    check.add_argument(
+        "notebook", type=Path, help="for example exercises/03_attention/03_attention.ipynb"
+    )
+    check.option("--seconds N", "time limit of a cell in seconds (default: 120)", 120)
     add_json(check)
 
 
@@ -23,7 +25,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     from course_lib.handout.selfcheck import rehearse
 
     if arguments.seconds < 1:
-        raise Refused(f"--seconds {arguments.seconds}: wanted at least 1")
+        raise Refused(f"--seconds {arguments.seconds}: at least 1 is needed")
     try:
         result = rehearse(
             arguments.notebook,

@@ -1,4 +1,4 @@
-"""What commands share: where the checkout is, how a report ends, options and exit codes."""
+"""Shared code of the commands: finding the checkout, printing reports, options, exit codes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sources() -> Path:
 
 
 def instrument(name: str, root: Path | None = None) -> ModuleType:
-    """A module of ``tests``: what measures the course comes with its sources, not in the library.
+    """A module of ``tests``, which holds the measuring instruments of the course.
 
     Raises:
         Refused: It is not there.
@@ -48,7 +48,9 @@ def instrument(name: str, root: Path | None = None) -> ModuleType:
     folder = (root or checkout()) / "tests"
     place = folder.joinpath(*name.split("."))
     if not (place.is_dir() or place.with_suffix(".py").is_file()):
-        raise Refused(f"{place} is not there: it comes with the course's sources")
+        raise Refused(
+            f"{place} is missing: it is part of the repository, not of the installed library"
+        )
     if TESTS not in sys.modules:
         package = sys.modules[TESTS] = ModuleType(TESTS)
         package.__path__ = [str(folder)]
@@ -58,24 +60,24 @@ def instrument(name: str, root: Path | None = None) -> ModuleType:
 
 
 def jobs(arguments: argparse.Namespace) -> int:
-    """How many are judged at a time: what ``--jobs`` says, else one for each core."""
+    """The number of parallel judges: ``--jobs``, else one for each core."""
     # macOS has no such call.
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     many = int(mine or 1) if arguments.jobs is None else int(arguments.jobs)
     if many < 1:
-        raise Refused(f"--jobs {many}: wanted at least 1")
+        raise Refused(f"--jobs {many}: at least 1 is needed")
     return many
 
 
 def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], *lines: str) -> None:
-    """Print a report, or its end: as JSON where ``--json`` was given, else lines and a summary."""
+    """Print a report as JSON where ``--json`` was given, else as lines."""
     text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else "\n".join(lines)
-    # What a terminal would act upon JSON can say in another way.
+    # JSON can escape control characters that a terminal would act upon.
     print(_visible(text, lambda sign: json.dumps(sign)[1:-1]) if arguments.json else visible(text))
 
 
 def visible(text: str) -> str:
-    """Text as a terminal may have it: no sign in it moves the cursor or turns a line round.
+    """Text without control characters, which would move the cursor or reverse a line.
 
     Example:
         >>> print(visible("\\u202eada\\x1b[2J"))
@@ -85,25 +87,25 @@ def visible(text: str) -> str:
 
 
 def _visible(text: str, instead: Callable[[str], str]) -> str:
-    # A student's folder may be called by bytes that are no text, too.
+    # The name of a student's folder may contain bytes that are no text.
     return "".join(c if c.isprintable() or c in "\n\t\xa0" else instead(c) for c in text)
 
 
 def say(line: str) -> None:
-    """Tell how far a command is, beside what it reports."""
+    """Print progress to stderr."""
     print(f"  {visible(line)}", file=sys.stderr, flush=True)
 
 
 class Command(argparse.ArgumentParser):
-    """A command's parser, whose options are written shortly."""
+    """An argument parser with short ways to add options."""
 
     def flags(self, **helps: str) -> None:
-        """Options that are off if they are not given."""
+        """Add options that are off by default."""
         for name, says in helps.items():
             self.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=says)
 
     def option(self, name: str, says: str, default: Any = None, **more: Any) -> None:
-        """An option, named with its metavar; its type is the default's."""
+        """Add an option, given with its metavar; its type is the default's."""
         option, _, metavar = name.partition(" ")
         kind = {} if default is None else {"type": type(default)}
         more = {"metavar": metavar or None, "default": default, **kind, **more}
@@ -111,13 +113,13 @@ class Command(argparse.ArgumentParser):
 
 
 def iso(read: Callable[[str], Any], says: str) -> Callable[[str], Any]:
-    """What takes a time or a day from the command line."""
+    """Converter of a time or a day on the command line."""
 
     def taken(text: str) -> Any:
         try:
             return read(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no {says}") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {says}") from None
 
     return taken
 
@@ -126,16 +128,16 @@ Add = Callable[..., Command]
 
 
 def add_json(parser: Command) -> None:
-    """Give a reporting command its ``--json``."""
-    parser.flags(json="print the report as JSON only")
+    """Add ``--json`` to a command that reports."""
+    parser.flags(json="print the report as JSON, and nothing else")
 
 
 def add_db(parser: Command) -> None:
-    """Let a command be told which gradebook it works on."""
+    """Add ``--db``, the address of the gradebook."""
     parser.add_argument(
         "--db",
         default=os.environ.get("COURSE_GRADEBOOK", ""),
         metavar="URL",
-        help="the gradebook's address, as nbgrader's CourseDirectory.db_url (what COURSE_GRADEBOOK"
-        " says, else gradebook.db in the course folder)",
+        help="address of the gradebook, as in nbgrader's CourseDirectory.db_url (default: the"
+        " variable COURSE_GRADEBOOK, else gradebook.db in the course folder)",
     )

@@ -20,25 +20,27 @@ def register(add: Add) -> None:
     book = add("book", run_book, "build the book with its pages executed")
     book.flags(
         force="execute and write everything again",
-        report="describe the built book instead",
+        report="measure the built book instead of building it",
         pdf="print the built book to one PDF instead",
         epub="make an EPUB instead",
         notebooks="make the pages' notebooks for Colab instead",
-        links="ask every external link whether it still answers",
+        links="check that every external link still works",
     )
     add_json(book)
 
     slides = add("slides", run_slides, "make slides of chapters of the built book")
-    slides.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as 03 (all of them)")
-    slides.flags(pdf="print them, too, one slide to a sheet")
+    slides.add_argument(
+        "chapters", nargs="*", metavar="CHAPTER", help="for example 03 (default: all)"
+    )
+    slides.flags(pdf="also print them, one slide to a page")
     add_json(slides)
 
     serve = add("serve", run_serve, "serve the built book on this machine")
-    serve.option("--port", "port on 127.0.0.1 (8000)", 8000)
+    serve.option("--port", "port on 127.0.0.1 (default: 8000)", 8000)
 
 
 def run_book(arguments: argparse.Namespace) -> int:
-    """Build, or do something with what was built."""
+    """Build the book, or another format of it."""
     from course_lib.book import BuildError, build, epub, links
     from course_lib.book.notebooks import NotebookError
 
@@ -57,7 +59,7 @@ def run_book(arguments: argparse.Namespace) -> int:
             target = root / "_build" / "attention-course.pdf"
             sheets = pdf(root, target, lambda page: echo(f"pdf: {page}"))
             facts = {"pdf": str(target), "sheets": sheets}
-            emit(arguments, facts, f"pdf {target}, {sheets} sheets")
+            emit(arguments, facts, f"pdf {target}, {sheets} pages")
         elif arguments.epub:
             book = epub(root, echo=echo)
             emit(arguments, {"epub": str(book)}, f"epub {book}")
@@ -66,7 +68,7 @@ def run_book(arguments: argparse.Namespace) -> int:
 
             target = root / "_build" / "notebooks"
             made = [str(path) for path in write_notebooks(root, target)]
-            emit(arguments, {"notebooks": made}, f"notebooks {target}, {len(made)} of them")
+            emit(arguments, {"notebooks": made}, f"{len(made)} notebooks in {target}")
         elif arguments.links:
             return _links(arguments, links(root, echo=echo))
         else:
@@ -79,14 +81,14 @@ def run_book(arguments: argparse.Namespace) -> int:
 
 
 def _links(arguments: argparse.Namespace, found: list[dict[str, Any]]) -> int:
-    """Say which links answer; without any answer nothing is known of them."""
+    """Print the links that fail; refuse if none answers."""
     counts = Counter(link["status"] for link in found)
     answered = counts["working"] + counts["redirected"]
     silent = [link for link in found if link["status"] in ("broken", "timeout")]
     if silent and not answered:
         raise Refused(
-            f"none of {len(silent)} links answered, so this machine seems to have no way out;"
-            f" nothing is known of them. The first: {silent[0]['uri']} ({silent[0]['info'][-120:]})"
+            f"none of {len(silent)} links answered, so this machine seems to have no network."
+            f" The first: {silent[0]['uri']} ({silent[0]['info'][-120:]})"
         )
     says = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
     emit(
@@ -99,7 +101,7 @@ def _links(arguments: argparse.Namespace, found: list[dict[str, Any]]) -> int:
 
 
 def _report(arguments: argparse.Namespace, html: Path) -> int:
-    """Describe the built book; with a browser also as a reader's browser finds it."""
+    """Measure the built book, in a browser if there is one."""
     from course_lib.book import report
     from course_lib.book.browser import NoBrowser
     from course_lib.claims import load_claims
@@ -121,7 +123,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
     lines = [f"  {item['bytes'] / 1e6:7.2f} MB  {item['file']}" for item in facts["largest"]]
     lines += [f"  {seconds:7.1f} s   {page}" for page, seconds in facts["execution"].items()]
     lines += [f"  THIRD PARTY {item}" for item in outside]
-    lines += [f"  LEADS NOWHERE {item}" for item in facts["broken_links"]]
+    lines += [f"  BROKEN LINK {item}" for item in facts["broken_links"]]
     lines += [f"  NO ALT TEXT {item}" for item in facts["missing_alt"]]
     lines += [f"  HEAVY {loads[page] / 1e6:.2f} MB {page}" for page in heavy]
     for rule, entry in rules.items():
@@ -134,7 +136,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
             f"{found['steps']} steps a second, {found['largest_difference']:.0e} from torch"
         )
     if reason := facts.get("no_browser"):
-        lines.append(f"  not looked at in a browser: {reason}")
+        lines.append(f"  not measured in a browser: {reason}")
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in facts["claims"].items())
     counts = {
         "pages": len(facts["pages"]),
@@ -146,9 +148,9 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
         f"claims ({verdicts})": len(claims),
         "MB": round(facts["bytes"] / 1e6, 1),
         "third-party requests": len(outside),
-        "links to nowhere": len(facts["broken_links"]),
-        "pictures without text": len(facts["missing_alt"]),
-        "rules of axe broken": len(barred),
+        "broken links": len(facts["broken_links"]),
+        "images without alternative text": len(facts["missing_alt"]),
+        "axe rules broken": len(barred),
         "heavy pages": len(heavy),
         "screens of the longest page": max((facts["screens"] or {"": 0}).values()),
         "pixels of the smallest text": min((facts["smallest_text"] or {"": 0}).values()),
@@ -161,7 +163,7 @@ def _report(arguments: argparse.Namespace, html: Path) -> int:
 
 
 def run_slides(arguments: argparse.Namespace) -> int:
-    """Write a file for each chapter that was asked for, once all of them are made."""
+    """Write one file for each chapter."""
     from course_lib.book.slides import chapters, deck, print_deck
 
     root = checkout()
@@ -191,7 +193,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
         raise Refused(f"no book in {html}: run `course book` first")
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(html))
     with http.server.ThreadingHTTPServer(("127.0.0.1", arguments.port), handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/  (Ctrl-C ends it)", flush=True)
+        print(f"http://127.0.0.1:{server.server_port}/  (press Ctrl-C to stop)", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
     return 0

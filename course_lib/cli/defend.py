@@ -1,4 +1,4 @@
-"""``course defend``: five questions for each student on their own code, and the key."""
+"""``course defend``: questions for each student about their own code, with a key."""
 
 import argparse
 from pathlib import Path
@@ -9,18 +9,18 @@ from course_lib.cli.common import Add, add_json, checkout, emit, jobs
 def register(add: Add) -> None:
     """Add the command."""
     defend = add(
-        "defend", run_defend, "print five questions on each student's own code, with a key"
+        "defend", run_defend, "print questions for each student about their own code, with a key"
     )
-    defend.add_argument("assignment", help="such as 03_attention")
-    defend.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
-    defend.option("--student ID", "only these", nargs="+")
-    defend.option("--jobs N", "hand-ins at a time (one per core)", type=int)
-    defend.flags(dry_run="only say what would be made")
+    defend.add_argument("assignment", help="for example 03_attention")
+    defend.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    defend.option("--student ID", "only these students", nargs="+")
+    defend.option("--jobs N", "submissions at a time (default: one per core)", type=int)
+    defend.flags(dry_run="print what would be made, write nothing")
     add_json(defend)
 
 
 def run_defend(arguments: argparse.Namespace) -> int:
-    """Make the sheets that are new, and say who has fewer than five questions, and why."""
+    """Make the new sheets, and list students with fewer questions than usual, with the reason."""
     from tqdm import tqdm
 
     from course_lib.grading.defence.paper import QUESTIONS, Defence

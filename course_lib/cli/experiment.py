@@ -11,26 +11,34 @@ from course_lib.errors import Refused
 
 def register(add: Add) -> None:
     """Add the command."""
-    one = add("experiment", run_experiment, "predict a result, then run one seed of your own")
-    one.add_argument("action", choices=("predict", "run"), help="first the one, then the other")
-    says = "of the assignment, such as exercises/07_sinusoids (here)"
+    one = add(
+        "experiment", run_experiment, "predict a result, then train one run with a seed of your own"
+    )
+    one.add_argument("action", choices=("predict", "run"), help="predict comes first")
+    says = "folder of the assignment (default: the current one)"
     one.add_argument("folder", nargs="?", type=Path, default=Path(), help=says)
-    one.option("--difference D", "predict: of your own run; above 0 as claimed", type=float)
-    one.option("--sure PERCENT", "predict: of its sign, 50 (a guess) to 95 by fives", type=int)
-    one.option("--student ID", "predict: as the class knows you (JUPYTERHUB_USER)", "")
-    one.option("--word WORD", "run: that the class was given after predicting", "")
-    one.flags(named="say at the claim that you have run this, if your class publishes it")
+    one.option(
+        "--difference D", "predict: the difference in your own run; above 0 as claimed", type=float
+    )
+    one.option(
+        "--sure PERCENT",
+        "predict: how sure you are of its sign, 50 (a guess) to 95 in steps of 5",
+        type=int,
+    )
+    one.option("--student ID", "predict: your id in the class (default: JUPYTERHUB_USER)", "")
+    one.option("--word WORD", "run: the word that the class was given after predicting", "")
+    one.flags(named="publish your name with the claim, if your class publishes the result")
 
 
 def run_experiment(arguments: argparse.Namespace) -> int:
-    """Write the prediction, or the run beside it; say what it is about and what came out."""
+    """Write the prediction, or the run beside it, and print both."""
     from course_lib.data.files import cache_dir
     from course_lib.experiments import get, one_seed
     from course_lib.files import write_whole
 
     path, asked = arguments.folder / one_seed.FILE, one_seed.asked(sources())
     if (folder := arguments.folder.resolve().name) not in asked:
-        raise Refused(f"{folder} asks for no experiment; these do: {', '.join(asked)}")
+        raise Refused(f"{folder} has no experiment; these do: {', '.join(asked)}")
     name = asked[folder]
     experiment = get(name.partition("/")[0])
     question = one_seed.question_of(experiment, name.partition("/")[2])
@@ -41,18 +49,18 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     if arguments.action == "predict":
         student = arguments.student or os.environ.get("JUPYTERHUB_USER", "")
         if not student or arguments.difference is None or arguments.sure is None:
-            raise Refused("predict wants --difference D, --sure PERCENT and --student ID")
+            raise Refused("predict needs --difference D, --sure PERCENT and --student ID")
         if path.exists():
-            raise Refused(f"{path} holds a prediction already; the first one collected counts")
+            raise Refused(f"{path} already contains a prediction; the first one collected counts")
         made = one_seed.predicted(
             name, question, student, arguments.difference, arguments.sure, arguments.named
         )
         write_whole(path, made.to_json())
         print(f"{path}: {made.difference:+g}, {made.sure} % sure")
-        print("  hand it in beside your notebook; `course experiment run` comes next")
+        print("  hand it in with your notebook, then run `course experiment run`")
         return 0
     if not path.exists():
-        raise Refused(f"there is no {path}: `course experiment predict` comes first")
+        raise Refused(f"there is no {path}: run `course experiment predict` first")
     made = one_seed.read(path.read_bytes())
     if made.question != name:
         raise Refused(f"{path} is about {made.question}: move it away and predict again")
@@ -61,5 +69,5 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     found = one_seed.difference(question, made.records)
     sign = "the" if found * made.difference > 0 else "not the"
     print(f"{path}: your run shows {found:+.3g}, {sign} sign you predicted")
-    print(f"  you said {made.difference:+g}, {made.sure} % sure; hand it in beside your notebook")
+    print(f"  you said {made.difference:+g}, {made.sure} % sure; hand it in with your notebook")
     return 0

@@ -40,70 +40,75 @@ def register(add: Add) -> None:
     exercises = add(
         "exercises",
         run_exercises,
-        "make the released notebooks from the text sources in solutions/",
+        "write the notebooks for students from the sources in solutions/",
     )
-    exercises.add_argument("assignment", nargs="*", help="such as 03_attention (all of them)")
-    exercises.flags(check="only compare with exercises/; write _build/exercises")
+    exercises.add_argument("assignment", nargs="*", help="for example 03_attention (default: all)")
+    exercises.flags(check="only compare with exercises/; write to _build/exercises")
 
-    matrix = add("matrix", run_matrix, "grade solution, stub, every known mistake and alternative")
+    matrix = add(
+        "matrix",
+        run_matrix,
+        "grade the solution, the stub, every known mistake and every alternative",
+    )
     matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
-    matrix.option("--seeds N", "how many (20)", 20)
+    matrix.option("--seeds N", "number of samples (default: 20)", 20)
     matrix.flags(
-        mutants="and small changes to every model answer, once each",
-        points="instead: the share of the points that each mistake keeps, once each",
-        judge="through workers, as the grader does",
+        mutants="also grade small changes to each model answer",
+        points="print the share of the points that each mistake keeps instead",
+        judge="grade in worker processes, as the grader does",
     )
     add_json(matrix)
 
-    grade = add("grade", run_grade, "grade what a class has submitted")
+    grade = add("grade", run_grade, "grade the submissions of a class")
     _add_class(grade)
     grade.flags(
         sample="grade a made-up class of eight in _build/class",
-        resume="go on where a run ended; done anyway, said for clarity",
-        dry_run="only say what would be graded",
+        resume="resume an interrupted run (this is also the default)",
+        dry_run="print what would be graded, grade nothing",
     )
     grade.option(
         "--run-again N",
-        "students whose run of the class's experiment is run again (a tenth, at least 3)",
+        "number of students whose run of the class experiment is repeated (default: a tenth, at"
+        " least 3)",
         type=int,
     )
 
     regrade = add(
         "regrade",
         run_regrade,
-        "grade again, say who would move and by how much; publish with --yes",
+        "grade again and show whose score would change; publish with --yes",
     )
     _add_class(regrade)
     regrade.flags(
-        yes="publish what is shown", new_seed="draw other samples, as for a later deadline"
+        yes="publish the new scores", new_seed="draw other samples, as for a later deadline"
     )
 
 
 def _add_class(parser: Command) -> None:
-    parser.add_argument("assignment", help="such as 03_attention")
-    parser.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
-    parser.option("--students ID", "only these", nargs="+")
-    parser.option("--jobs N", "judged at a time (one per core)", type=int)
+    parser.add_argument("assignment", help="for example 03_attention")
+    parser.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    parser.option("--students ID", "only these students", nargs="+")
+    parser.option("--jobs N", "submissions at a time (default: one per core)", type=int)
     add_db(parser)
     parser.option(
         "--scheduler ADDRESS",
-        "judge on the workers of a dask scheduler, such as tcp://host:8786",
+        "grade on the workers of a dask scheduler, for example tcp://host:8786",
         "",
     )
     parser.option(
         "--patience SECONDS",
-        "how long to wait for a scheduler or a worker that is not there (120)",
+        "how long to wait for a missing scheduler or worker (default: 120)",
         120.0,
     )
     parser.flags(
-        unsafe="without walls around students' processes, which then can read and write whatever"
-        " you can: only for code you trust"
+        unsafe="grade without a sandbox: students' code can then read and write whatever you can,"
+        " so use this only for code that you trust"
     )
     add_json(parser)
 
 
 def run_exercises(arguments: argparse.Namespace) -> int:
-    """Write the releases, or compare them with what is committed."""
+    """Write the releases, or compare them with the committed ones."""
     from course_lib.files import write_whole
     from course_lib.grading import authoring
     from course_lib.grading.engine import engine_hash
@@ -117,12 +122,12 @@ def run_exercises(arguments: argparse.Namespace) -> int:
     released = [p for p in (root / "exercises").rglob("*") if p.suffix in (".ipynb", ".md")]
     key = engine_hash(root, "", *released, root / "nbgrader_config.py", root / "pyproject.toml")
     if stamp.exists() and stamp.read_text() == key:
-        print("exercises: nothing changed since they were last compared")
+        print("exercises: nothing has changed since the last comparison")
         return 0
     into = root / "_build" / "exercises"
     if stale := authoring.generate(root, into, chosen=arguments.assignment):
-        print("not in step with solutions/: " + ", ".join(stale), file=sys.stderr)
-        print("run `make exercises` and commit what it changes", file=sys.stderr)
+        print("these differ from solutions/: " + ", ".join(stale), file=sys.stderr)
+        print("run `make exercises` and commit the changes", file=sys.stderr)
         return FOUND_WRONG
     if not arguments.assignment:
         write_whole(stamp, key)
@@ -139,7 +144,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if unknown := sorted(set(arguments.exercise) - set(identifiers())):
         raise Refused(f"no exercise {', '.join(unknown)}; there are {', '.join(identifiers())}")
     if arguments.seeds < 1:
-        raise Refused(f"--seeds {arguments.seeds}: wanted at least 1")
+        raise Refused(f"--seeds {arguments.seeds}: at least 1 is needed")
 
     chosen = arguments.exercise or None
     models = None
@@ -160,7 +165,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
 
 
 def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) -> int:
-    """All shares of the exercises that are named; of all exercises those that are too few."""
+    """Print all shares of the named exercises; without names, only the faults of all."""
     from course_lib.checks.exercise import find, identifiers
 
     kept = instrument("checks.matrix").kept
@@ -195,7 +200,7 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Cluster]:
-    """Who judges: on this machine a warm parent starts, while this process imports for seconds."""
+    """The judges; a local pool starts while this process is still importing."""
     many, walls = jobs(arguments), not arguments.unsafe
     from course_lib.grading.judging import fast_imports, pool
 
@@ -205,8 +210,8 @@ def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Clus
             yield judges
         return
     if arguments.jobs is not None:
-        raise Refused("--jobs is about this machine: the workers of --scheduler are started"
-                      " elsewhere, as many as there should be")  # fmt: skip
+        raise Refused("--jobs concerns this machine only: start as many workers for --scheduler as"
+                      " you need")  # fmt: skip
     fast_imports.load("course_lib.grading.classroom")
     from course_lib.grading.judging.cluster import Cluster
 
@@ -216,14 +221,14 @@ def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Clus
 def _grade(
     arguments: argparse.Namespace, root: Path, course: Path, judges: Pool | Cluster | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The report, as data and in lines."""
+    """The report as data and as lines."""
     from course_lib.grading import sample
     from course_lib.grading.classroom import Classroom
     from course_lib.grading.records import roster, summary
     from course_lib.grading.records.database import shown
     from course_lib.grading.review import analysis, class_experiment, preflight
 
-    # A made-up class has no place in a real gradebook.
+    # A made-up class must not enter a real gradebook.
     db = "" if arguments.sample else arguments.db
     classroom = Classroom(course, root, arguments.assignment, db=db, follow=arguments.sample)
     if arguments.sample:
@@ -237,7 +242,7 @@ def _grade(
     known = roster.students(classroom.course, address)
     remarks = [r.says for r in preflight.of_class(classroom.course, [classroom.name], known)]
     now = {v.student: v for v in _with_bar(arguments, classroom, chosen, judges)}
-    # The report is on the whole class, also after a run for some.
+    # The report covers the whole class, even if only some were graded now.
     verdicts = [v for s in everybody if (v := now.get(s) or classroom.records.verdict(s))]
     facts = summary.data(classroom.name, verdicts, classroom.engine)
     path = summary.write(classroom.course / "summary", facts, verdicts)
@@ -261,7 +266,7 @@ def _grade(
 def _with_bar(
     arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], judges: Pool | Cluster
 ) -> list[Verdict]:
-    """Grade; a bar shows what is done, what failed, how fast it goes and how long it takes."""
+    """Grade, and show progress, failures, speed and the remaining time."""
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked
@@ -277,14 +282,14 @@ def _with_bar(
             if not verdict.fresh and not bar.disable:
                 bar.initial += 1  # so that it does not count as fast
             bar.update()
-            # Wherever Ctrl-C was swallowed, it is noticed here.
+            # Ctrl-C may have been swallowed elsewhere.
             arguments.interrupt.check()
 
         return classroom.grade(judges, chosen, say)
 
 
 def run_regrade(arguments: argparse.Namespace) -> int:
-    """Grade again beside what stands, and show or publish what would change."""
+    """Grade again beside the current scores, and show or publish the changes."""
     root = checkout()
     course = arguments.course or root
     with _judges(arguments, course) as judges:
@@ -298,18 +303,18 @@ def run_regrade(arguments: argparse.Namespace) -> int:
     moves = again.moves(verdicts)
     failed = {v.student: v.reason for v in verdicts if v.score is None}
     if not arguments.json:
-        print(visible(regrade.table(moves)) if moves else "nobody moves")
+        print(visible(regrade.table(moves)) if moves else "no score changes")
         for student, reason in failed.items():
             print(visible(f"not graded: {student}: {reason}"))
     others = again.publish(verdicts) if arguments.yes else []
     if not arguments.json and others:
         names = visible(", ".join(others))
         print(
-            f"left alone: {names}, who submitted something else meanwhile or could not be graded"
-            " again; `course grade` goes on from there"
+            f"left unchanged: {names}, because they have submitted again or could not be regraded;"
+            " run `course grade` for them"
         )
     arguments.interrupt.check()
-    published = "published" if arguments.yes else "nothing published; with --yes it is"
+    published = "Published." if arguments.yes else "Nothing was published; add --yes to publish."
     emit(
         arguments,
         {
@@ -320,7 +325,7 @@ def run_regrade(arguments: argparse.Namespace) -> int:
             "published": arguments.yes,
             "left_alone": others,
         },
-        f"graded again {len(verdicts) - len(failed)} of {len(verdicts)}, {len(moves)} scores move;"
-        f" {published}",
+        f"Regraded {len(verdicts) - len(failed)} of {len(verdicts)}; scores that change:"
+        f" {len(moves)}. {published}",
     )
     return 0

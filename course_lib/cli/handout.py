@@ -1,4 +1,4 @@
-"""``course handout``, ``course release-solutions`` and ``course reset``: answers apart."""
+"""``course handout``, ``course release-solutions`` and ``course reset``."""
 
 import argparse
 from datetime import UTC, datetime
@@ -10,45 +10,47 @@ from course_lib.errors import Refused
 
 def register(add: Add) -> None:
     """Add the commands."""
-    handout = add(
-        "handout", run_handout, "write what students get: a tree that runs, without answers"
+    handout = add("handout", run_handout, "write everything that students get, without solutions")
+    handout.add_argument(
+        "folder", type=Path, metavar="DIR", help="a new folder, or an earlier handout"
     )
-    handout.add_argument("folder", type=Path, metavar="DIR", help="a new folder, or a handout")
-    handout.add_argument("assignment", nargs="*", help="such as 03 or 03_attention (all)")
+    handout.add_argument(
+        "assignment", nargs="*", help="for example 03 or 03_attention (default: all)"
+    )
     _add_dry(handout)
 
     release = add(
-        "release-solutions", run_release, "publish a solution, once nobody may hand in any more"
+        "release-solutions", run_release, "publish a solution after the last extension has ended"
     )
-    release.add_argument("assignment", help="such as 03 or 03_attention")
-    release.option("--course", "the gradebook's folder (the checkout)", type=Path)
-    release.option("--into DIR", "a handout, or another folder (_build)", type=Path)
-    release.flags(yes="also before the last extension")
+    release.add_argument("assignment", help="for example 03 or 03_attention")
+    release.option("--course", "the gradebook's folder (default: the checkout)", type=Path)
+    release.option("--into DIR", "a handout or another folder (default: _build)", type=Path)
+    release.flags(yes="publish even before the last extension has ended")
     add_db(release)
     _add_dry(release)
 
     reset = add(
-        "reset", run_reset, "put back what is missing of a notebook, or a cell as it was handed out"
+        "reset", run_reset, "restore missing parts of a notebook, or one cell as it was handed out"
     )
     reset.add_argument("notebook", type=Path)
     reset.add_argument(
         "cell",
         nargs="?",
         default="",
-        help="an exercise such as attention.scaled_dot_product, a cell's id, or a function: these"
-        " cells come back whole; without it answers stay",
+        help="an exercise such as attention.scaled_dot_product, a cell's id, or a function; its"
+        " cells are restored whole. Without it, answers are kept",
     )
-    reset.flags(all="every released cell comes back whole")
+    reset.flags(all="restore every released cell whole")
     _add_dry(reset)
 
 
 def _add_dry(parser: Command) -> None:
-    parser.flags(dry_run="only say what would be done")
+    parser.flags(dry_run="print what would be done, change nothing")
     add_json(parser)
 
 
 def run_handout(arguments: argparse.Namespace) -> int:
-    """Say what will be done, and do it."""
+    """Print the plan, and write the handout."""
     from course_lib.handout import handout
 
     root = checkout()
@@ -72,7 +74,7 @@ def run_handout(arguments: argparse.Namespace) -> int:
 
 
 def run_release(arguments: argparse.Namespace) -> int:
-    """Refuse before the last extension; then write."""
+    """Write the solution; refuse before the last extension has ended."""
     from course_lib.handout import handout, solutions
 
     root = checkout()
@@ -87,29 +89,29 @@ def run_release(arguments: argparse.Namespace) -> int:
         "written": False,
     }
     if why and not arguments.yes:
-        raise Refused(f"{why}; with --yes its solution is released all the same")
+        raise Refused(f"{why}; add --yes to publish it anyway")
     if arguments.dry_run:
         emit(arguments, facts, f"dry run: writes {path}")
         return 0
     facts["written"] = solutions.write(root, name, path)
-    emit(arguments, facts, f"solution {path}{'' if facts['written'] else ', as it was'}")
+    emit(arguments, facts, f"solution {path}{'' if facts['written'] else ' (unchanged)'}")
     return 0
 
 
 def run_reset(arguments: argparse.Namespace) -> int:
-    """Say what comes back, and where what was there lies now."""
+    """Restore cells, and print where the old notebook was copied to."""
     from course_lib.handout import reset
 
     if arguments.all and arguments.cell:
-        raise Refused("--all gives every cell back: leave out the name of one")
+        raise Refused("--all restores every cell: leave out the name of a cell")
     plan = reset.plan(arguments.notebook, sources(), arguments.cell, every=arguments.all)
     copy = None if arguments.dry_run else plan.write()
     facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(copy) if copy else None}
     if not plan.done:
-        line = f"{plan.path} has all that was handed out; nothing to put back"
+        line = f"{plan.path} is complete; there is nothing to restore"
     elif copy is None:
         line = f"dry run: {len(plan.done)} changes to {plan.path}"
     else:
-        line = f"{plan.path} is written; as it was it lies in {copy}. Reload it where it is open"
+        line = f"{plan.path} was restored; the old version is in {copy}. Reload it if it is open"
     emit(arguments, facts, *(f"  {sentence}" for sentence in plan.done), line)
     return 0

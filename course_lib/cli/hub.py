@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _ABOUT = """\
 Without an action the hub runs in the foreground until Ctrl-C.
 
-  prepare   install, make accounts and folders, and say what is wrong; start nothing
+  prepare   install, make accounts and folders, and report faults; start nothing
   demo      add one instructor and three students, print how to log in, and run the hub
   forget    remove the demo's accounts with their homes
-  grader    run a command in the grader's account, such as `grader course grade 03_attention`
-  lecture   count what the class's checks fail, such as `lecture 03_attention`; an instructor types
-            it in a terminal of the hub, and it takes no root
+  grader    run a command in the grader's account: `grader course grade 03_attention`
+  lecture   count the requirements that the class's checks fail: `lecture 03_attention`; an
+            instructor runs it in a terminal of the hub, without root
 """
 
 
@@ -36,8 +36,8 @@ def register(add: Add) -> None:
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    hub.option("--settings FILE", "deploy/local/hub.toml if not", type=Path)
-    hub.flags(renew="give the grader this checkout's assignments anew")
+    hub.option("--settings FILE", "default: deploy/local/hub.toml", type=Path)
+    hub.flags(renew="copy this checkout's assignments to the grader again")
     hub.add_argument(
         "action", nargs="?", default="start",
         choices=["start", "prepare", "demo", "forget", "grader", "lecture"], metavar="ACTION",
@@ -46,7 +46,7 @@ def register(add: Add) -> None:
 
 
 def run_hub(arguments: argparse.Namespace) -> int:
-    """Do what was asked; refuse before anything is made or started where it cannot work."""
+    """Run the action, after checking that it can work."""
     from course_lib.hub import accounts, preflight
     from course_lib.hub.settings import read
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 INTERRUPTED = 130
-SAYS = "interrupted; the same command goes on from here"
+SAYS = "interrupted; run the same command again to resume"
 
 
 class Interrupt:

@@ -14,49 +14,50 @@ def register(add: Add) -> None:
     roster = add(
         "roster",
         run_roster,
-        "take names, ids, sections and groups from a system's own list of the class",
+        "import names, ids, sections and groups from a learning management system",
     )
-    roster.add_argument("action", choices=["import"], help="what is done with the list")
-    roster.add_argument("file", type=Path, metavar="FILE", help="a CSV that the system exported")
+    roster.add_argument("action", choices=["import"], help="import the list")
+    roster.add_argument("file", type=Path, metavar="FILE", help="a CSV file exported by the system")
     roster.option(
         "--id FIELD",
-        "what new students' folders are called by: login, email, number or key (the first"
-        " that is there)",
+        "the field that names the folders of new students: login, email, number or key"
+        " (default: the first that exists)",
         "",
     )
     _add_common(roster, "from")
 
-    collect = add("collect", run_collect, "bring a system's archive of submissions into submitted/")
-    collect.add_argument("file", type=Path, metavar="FILE.zip", help="as the system wrote it")
-    collect.option("--assignment NAME", "such as 03_attention (by the notebooks)", "")
+    collect = add("collect", run_collect, "import a system's archive of submissions")
+    collect.add_argument("file", type=Path, metavar="FILE.zip", help="the archive as downloaded")
+    collect.option("--assignment NAME", "for example 03_attention (default: by the notebooks)", "")
     collect.option(
-        "--worksheet FILE", "Moodle's grading worksheet: who is who, and when it came", type=Path
+        "--worksheet FILE", "Moodle's grading worksheet, which has names and times", type=Path
     )
-    collect.option("--zone", "where the system's times are meant, such as Europe/Berlin", "UTC")
+    collect.option(
+        "--zone", "time zone of the system, for example Europe/Berlin (default: UTC)", "UTC"
+    )
     collect.option(
         "--late-at TIME",
-        "when that came which is marked late without a time, such as 2026-10-20T08:00",
+        "time of work that is marked late without a time, for example 2026-10-20T08:00",
         type=iso(datetime.fromisoformat, "time such as 2026-10-20T08:00"),
     )
     _add_common(collect, "from")
 
-    export = add(
-        "export", run_export, "fill a system's own exported file with scores that have changed"
-    )
-    export.add_argument("file", type=Path, metavar="FILE", help="what the system exported")
+    export = add("export", run_export, "write changed scores into a system's own exported file")
+    export.add_argument("file", type=Path, metavar="FILE", help="the file exported by the system")
     export.add_argument(
         "--assignment",
         action="append",
         default=[],
         metavar="NAME[=TITLE]",
-        help="only this one, and what its column is called there (all, by their names); repeatable",
+        help="only this assignment, and the title of its column there (default: all, by name);"
+        " repeatable",
     )
-    export.option("--out FILE", "what is written (FILE-upload)", type=Path)
+    export.option("--out FILE", "output file (default: FILE-upload)", type=Path)
     export.flags(
-        feedback="also pack the pages of feedback that are new",
-        scale="to the system's points, where it has others",
-        unfinished="also where a part waits for a person",
-        overwrite="also scores that were entered there",
+        feedback="also pack new pages of feedback",
+        scale="rescale scores where the system has another maximum",
+        unfinished="also export scores that still wait for a person",
+        overwrite="also replace scores that were entered there",
     )
     _add_common(export, "for")
 
@@ -69,18 +70,18 @@ def _add_common(parser: Command, which: str) -> None:
         required=which == "for",
         metavar="SYSTEM",
         help="canvas, moodle, blackboard, brightspace or ilias"
-        + ("" if which == "for" else " (by the file)"),
+        + ("" if which == "for" else " (default: recognised by the file)"),
     )
     parser.add_argument(
         "--column",
         action="append",
         default=[],
         metavar="FIELD=HEADER",
-        help="what a column is called in another language, such as name='Nom complet'; repeatable",
+        help="title of a column in another language, for example name='Nom complet'; repeatable",
     )
-    parser.option("--encoding", "of a file that does not tell (UTF-8)", "")
-    parser.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
-    parser.flags(dry_run="only say what would be done")
+    parser.option("--encoding", "encoding of a file that does not state it (default: UTF-8)", "")
+    parser.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    parser.flags(dry_run="print what would be done, change nothing")
     add_db(parser)
     add_json(parser)
 
@@ -98,7 +99,7 @@ def _course(arguments: argparse.Namespace) -> Path:
 
 
 def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str) -> None:
-    """Print what there is to say: in JSON whole, else a line each, and the summary."""
+    """Print the report as JSON or line by line, and the summary."""
     from course_lib.grading.intake.parsing import plain
 
     lines: list[str] = []
@@ -109,7 +110,7 @@ def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str
 
 
 def run_roster(arguments: argparse.Namespace) -> int:
-    """Import a list, or say what that would do."""
+    """Import a list, or print what that would do."""
     from course_lib.grading.lms import importing
 
     course = _course(arguments)
@@ -120,14 +121,14 @@ def run_roster(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         importing.apply(course, imported, arguments.db)
     counts = ", ".join(f"{len(imported.report[part])} {part}" for part in ("new", "changed"))
-    done = "nothing imported yet" if arguments.dry_run else "imported"
+    done = "nothing imported (dry run)" if arguments.dry_run else "imported"
     line = f"{len(imported.students)} students from {imported.system}, {counts}; {done}"
     _told(arguments, imported.report, line)
     return 0
 
 
 def run_collect(arguments: argparse.Namespace) -> int:
-    """Collect an archive, or say what that would do."""
+    """Collect an archive, or print what that would do."""
     from course_lib.grading import authoring
     from course_lib.grading.lms import collecting, csv_table, submissions
 
@@ -144,17 +145,17 @@ def run_collect(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             collector.apply()
     left_out = len(work.report["not_collected"])
-    done = "nothing collected yet" if arguments.dry_run else "collected"
+    done = "nothing collected (dry run)" if arguments.dry_run else "collected"
     line = (
         f"{collector.name} from {work.system}: {len(collector.fresh)} of"
-        f" {len(collector.hand_ins)} hand-ins are new, {left_out} left out; {done}"
+        f" {len(collector.hand_ins)} submissions are new, {left_out} left out; {done}"
     )
     _told(arguments, work.report, line)
     return FOUND_WRONG if left_out else 0
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Fill a system's file, or say what that would do."""
+    """Fill in a system's file, or print what that would do."""
     from course_lib.grading.lms import exporting
 
     course, file = _course(arguments), arguments.file
@@ -167,9 +168,9 @@ def run_export(arguments: argparse.Namespace) -> int:
     out = arguments.out or file.with_name(f"{file.stem}-upload{file.suffix}")
     written = [] if arguments.dry_run else exporter.apply(out)
     report = exporter.report
-    done = "nothing written yet" if arguments.dry_run else ", ".join(map(str, written))
+    done = "nothing written (dry run)" if arguments.dry_run else ", ".join(map(str, written))
     unmatched = len(report["in_the_file_and_not_known_here"])
     unmatched += len(report["scored_here_and_not_in_the_file"])
     line = f"{len(exporter.changes)} scores change, {unmatched} without a counterpart"
-    _told(arguments, report, f"{line}; {done or 'nothing to hand back'}")
+    _told(arguments, report, f"{line}; {done or 'nothing to export'}")
     return FOUND_WRONG if unmatched or report["entered_there_and_left"] else 0

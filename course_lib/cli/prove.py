@@ -10,17 +10,21 @@ from course_lib.errors import Refused
 
 def register(add: Add) -> None:
     """Add the commands."""
-    prove = add("prove", run_prove, "pack your answers into a file that others can judge again")
-    prove.add_argument("notebook", nargs="+", type=Path, help="such as exercises/03_attention/…")
-    prove.option("--into FILE", "where to write it (proof.json)", Path("proof.json"))
-    prove.option("--name NAME", "who you are, if you want that said", "")
-    prove.flags(path="and the path of your checks, if ~/course-path.jsonl keeps it")
+    prove = add("prove", run_prove, "pack your answers into a signed file that others can verify")
+    prove.add_argument(
+        "notebook", nargs="+", type=Path, help="for example exercises/03_attention/…"
+    )
+    prove.option("--into FILE", "output file (default: proof.json)", Path("proof.json"))
+    prove.option("--name NAME", "your name, if you want it in the file", "")
+    prove.flags(path="include the history of your checks, if ~/course-path.jsonl has it")
 
-    verify = add("verify", run_verify, "judge a proof again, and print two questions on its code")
+    verify = add(
+        "verify", run_verify, "grade a proof again, and print two questions about its code"
+    )
     verify.add_argument("proof", type=Path, help="a file that `course prove` made")
     verify.flags(
-        unsafe="without walls around the code in it, which is a stranger's: it then can read and"
-        " write whatever you can"
+        unsafe="run its code, which is a stranger's, without a sandbox: it can then read and write"
+        " whatever you can"
     )
     add_json(verify)
 
@@ -35,13 +39,13 @@ def run_prove(arguments: argparse.Namespace) -> int:
 
     root, notebooks = sources(), []
     for path in arguments.notebook:
-        say(f"{path} is checked")
+        say(f"checking {path}")
         result = rehearse(path, root)
         claims = {report["exercise"]: report["score"] for report in result.reports}
         notebooks.append(proof.packed(path, root, claims))
     names = [one.name for one in notebooks]
     if len(set(names)) < len(names):
-        raise Refused(f"two notebooks are of one assignment: {', '.join(names)}")
+        raise Refused(f"two notebooks belong to the same assignment: {', '.join(names)}")
     exercises = {name for one in notebooks for name in one.points}
     steps = proof.read_path(Path.home(), exercises) if arguments.path else []
     made = datetime.now(UTC).isoformat(timespec="seconds")
@@ -49,14 +53,14 @@ def run_prove(arguments: argparse.Namespace) -> int:
     text, key = proof.sign(proof.Proof(notebooks=notebooks, path=steps, **facts))
     write_whole(arguments.into, text)
     points = sum(sum(one.points.values()) for one in notebooks)
-    print(f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} checks of"
-          f" your path; its key begins {key}. Write that down beside the file: whoever knows it can"
-          " tell yours from another.")  # fmt: skip
+    print(f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} earlier"
+          f" checks; its key begins {key}. Keep that with the file: it shows that the file is"
+          " yours.")  # fmt: skip
     return 0
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Print what the judge sees, what the file claims otherwise, and the questions."""
+    """Print the verdicts, false claims of the file, and the questions."""
     import tempfile
 
     from course_lib.grading.intake.parsing import plain
@@ -71,7 +75,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
         with doctor.behind_walls(ForkServer(kits, walls=not arguments.unsafe)) as forkserver:
             verified = verify(content, sources(), forkserver, say)
     faults = [fault for one in verified for fault in one.faults]
-    who = f"{content.name} (as its maker says)" if content.name else "somebody unnamed"
+    who = f"{content.name} (according to its author)" if content.name else "an unnamed person"
     lines = [f"a proof of {content.made[:10]} by {who}, course {content.course}"]
     lines.append(f"unchanged since it was signed; its key begins {key}")
     for one in verified:
@@ -89,6 +93,6 @@ def run_verify(arguments: argparse.Namespace) -> int:
     facts = {"made": content.made, "name": content.name, "key": key, "points": points,
              "notebooks": [one.data() for one in verified],
              "path": [step.model_dump() for step in content.path]}  # fmt: skip
-    # All of it may hold a stranger's text.
+    # Any line may contain a stranger's text.
     emit(arguments, facts, *(plain(line, 2000) for line in lines), end)
     return FOUND_WRONG if faults else 0

@@ -12,47 +12,50 @@ from course_lib.errors import Refused
 
 def register(add: Add) -> None:
     """Add the commands."""
-    data = add("data", run_data, "list the data sets, or fetch one")
-    data.add_argument("name", nargs="?", help="fetch this one unless it is here")
+    data = add("data", run_data, "list the data sets, or download one")
+    data.add_argument("name", nargs="?", help="download this one if it is missing")
 
     run = add("run", run_experiment, "run an experiment and write its records")
-    run.add_argument("experiment", nargs="?", help="its name; lists all when left out")
-    run.flags(all="what all lack, cheapest first")
-    run.option("--minutes M", "with --all: stop after so many", type=float)
+    run.add_argument("experiment", nargs="?", help="name of an experiment (default: list all)")
+    run.flags(all="run whatever all experiments lack, cheapest first")
+    run.option("--minutes M", "with --all: stop after this many minutes", type=float)
     run.option(
         "--size",
-        "minutes on one core, hours on one core, or as the documents have it; cpu",
+        "minutes on one core, hours on one core, or the documents' own size (default: cpu)",
         "cpu",
         choices=("cpu", "day", "full"),
     )
-    run.option("--threads N", "of torch; 1", 1)
-    run.option("--jobs N", "runs side by side; 1", 1)
-    run.option("--device", "a GPU if there is one, but for --size cpu", choices=("cpu", "cuda"))
+    run.option("--threads N", "threads of torch (default: 1)", 1)
+    run.option("--jobs N", "parallel runs (default: 1)", 1)
+    run.option(
+        "--device", "default: a GPU if there is one, except for --size cpu", choices=("cpu", "cuda")
+    )
     run.option(
         "--products",
-        "on a GPU, those of matrices in training; records say it; float32",
+        "precision of matrix products in training on a GPU (default: float32); recorded",
         "float32",
         choices=("float32", "tf32", "bfloat16"),
     )
-    run.flags(compiled="compile blocks, on a GPU; faster")
-    run.option("--seeds SEED", "only these", type=int, nargs="+")
-    run.option("--arms ARM", "only these", nargs="+")
+    run.flags(compiled="compile blocks on a GPU, which is faster")
+    run.option("--seeds SEED", "only these seeds", type=int, nargs="+")
+    run.option("--arms ARM", "only these settings", nargs="+")
     run.flags(
-        dry_run="only say what it would take", stale="again, too, what would run other code now"
+        dry_run="print what it would take, run nothing",
+        stale="also repeat records whose training code has changed",
     )
-    run.option("--results", "folder of the records (book/results)", type=Path)
+    run.option("--results", "folder of the records (default: book/results)", type=Path)
 
     results = add(
         "results",
         run_results,
-        "print the documents' tables with the records' numbers beside theirs",
+        "print the documents' claims beside the measured results",
     )
-    results.option("--document D", "only this document's, as --json names it")
-    results.option("--results", "folder of the records (book/results)", type=Path)
-    results.flags(stale="list the records whose training has other code now")
+    results.option("--document D", "only this document, by its name in --json")
+    results.option("--results", "folder of the records (default: book/results)", type=Path)
+    results.flags(stale="list the records whose training code has changed")
     results.option(
         "--verify NAME",
-        "run one record again, such as extrapolation/alibi-cpu-0, and say how far it is",
+        "repeat one recorded run, for example extrapolation/alibi-cpu-0, and compare the numbers",
     )
     add_json(results)
 
@@ -70,14 +73,14 @@ def run_data(arguments: argparse.Namespace) -> int:
 
 
 def run_experiment(arguments: argparse.Namespace) -> int:
-    """Run what is not done yet, then say what the records say; or list what can be run."""
+    """Run the missing runs and print the conclusions, or list the experiments."""
     import torch
 
     from course_lib import experiments
     from course_lib.training import graphed
 
     if arguments.threads < 1:
-        raise Refused(f"--threads is {arguments.threads}, wanted at least 1")
+        raise Refused(f"--threads is {arguments.threads}: at least 1 is needed")
     jobs(arguments)
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise Refused("--device cuda: torch finds no GPU")
@@ -113,11 +116,11 @@ def run_experiment(arguments: argparse.Namespace) -> int:
 
 
 def run_unattended(arguments: argparse.Namespace) -> int:
-    """Do what the given time allows of all that is missing."""
+    """Run as many missing runs as the given time allows."""
     from course_lib import experiments
 
     if not arguments.all or arguments.minutes is None:
-        raise Refused("--all and --minutes go together: wanted `course run --all --minutes M`")
+        raise Refused("--all and --minutes belong together: `course run --all --minutes M`")
     if arguments.experiment or arguments.seeds or arguments.arms:
         raise Refused("--all takes no experiment, seeds or arms: leave them out")
     root = checkout()
@@ -164,14 +167,14 @@ def run_results(arguments: argparse.Namespace) -> int:
             head = f"{DOCUMENTS.get(key, key)}: {tally(members)}"
             shown += [fill(head, 100), *map(text, members), ""]
     printed_alone = [row for row in results if row.conclusion is None]
-    shown += ["printed, and compared with nothing here:"] if printed_alone else []
+    shown += ["Printed in the documents, with no counterpart here:"] if printed_alone else []
     shown += [shorten(f"  {beside(row)}", 100) for row in printed_alone]
     emit(arguments, [row.data() for row in results], *shown, f"rows {len(results)}")
     return 0
 
 
 def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
-    """Print the names of the records whose training would run other code now."""
+    """Print the names of the records whose training code has changed."""
     from course_lib import experiments
 
     records = experiments.load_records(folder)
@@ -185,7 +188,7 @@ def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
 
 
 def run_verify(arguments: argparse.Namespace, folder: Path) -> int:
-    """Run a record's training again, and print each of its numbers beside the new one."""
+    """Repeat a recorded run, and print each number beside the new one."""
     from course_lib import experiments
 
     name, _, run = arguments.verify.removesuffix(".json").partition("/")

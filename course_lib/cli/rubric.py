@@ -1,4 +1,4 @@
-"""``course rubric``: answers in writing, question by question."""
+"""``course rubric``: marking of written answers, question by question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from course_lib.grading.rubrics import Rubric
 
 WIDTH = 100
-ASKED = "points (1 3: all of these; 2=0.5: a part; 0: none; Enter: later; q: stop) "
+ASKED = "points (1 3: all of these; 2=0.5: some; 0: none; Enter: later; q: stop) "
 
 
 def register(add: Add) -> None:
@@ -23,27 +23,28 @@ def register(add: Add) -> None:
     rubric = add(
         "rubric",
         run_rubric,
-        "mark answers in writing: one question through all students, by its rubric",
+        "mark written answers by their rubrics, one question through all students",
     )
-    rubric.add_argument("assignment", help="such as 03_attention")
-    rubric.add_argument("cell", nargs="?", default="", help="only this question, by its cell's id")
-    rubric.option("--course", "folder that holds autograded/ (the checkout)", type=Path)
+    rubric.add_argument("assignment", help="for example 03_attention")
+    rubric.add_argument(
+        "cell", nargs="?", default="", help="only this question, given by the id of its cell"
+    )
+    rubric.option("--course", "folder that contains autograded/ (default: the checkout)", type=Path)
     rubric.flags(blind="hide names, and shuffle the answers by --seed")
-    rubric.option("--seed TEXT", "another order (1)", "1")
+    rubric.option("--seed TEXT", "seed of the order (default: 1)", "1")
     rubric.flags(
-        again="also what has been marked already",
-        second="mark a sample once more, unseen what it has been given, and print how far both"
-        " agree",
+        again="also answers that have been marked already",
+        second="mark a sample again without seeing the first marks, and print how far both agree",
     )
-    rubric.option("--sample N", "how many (20)", 20)
+    rubric.option("--sample N", "size of the sample (default: 20)", 20)
     sheet = rubric.add_mutually_exclusive_group()
     for name, says in (
         ("--csv", "write a table to fill in instead"),
-        ("--read", "take marks from such a table"),
+        ("--read", "read marks from such a table"),
     ):
         sheet.add_argument(name, type=Path, metavar="FILE", help=says)
-    rubric.option("--encoding", "of a table to read that does not tell (UTF-8)", "")
-    rubric.flags(dry_run="only say what would be done")
+    rubric.option("--encoding", "encoding of a table that does not state it (default: UTF-8)", "")
+    rubric.flags(dry_run="print what would be done, change nothing")
     add_db(rubric)
     add_json(rubric)
 
@@ -56,9 +57,9 @@ def run_rubric(arguments: argparse.Namespace) -> int:
 
     table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
     if arguments.json and not (table or dry):
-        raise Refused("--json goes with --csv, --read or --dry-run: marks are typed otherwise")
+        raise Refused("--json needs --csv, --read or --dry-run, because marks are typed otherwise")
     if arguments.sample < 1:
-        raise Refused(f"--sample {arguments.sample}: wanted at least 1")
+        raise Refused(f"--sample {arguments.sample}: at least 1 is needed")
     root, name = checkout(), arguments.assignment
     cells = [arguments.cell] if arguments.cell or table else list(questions(root, name))
     kind = SecondLook if arguments.second else WrittenQuestion
@@ -74,9 +75,9 @@ def run_rubric(arguments: argparse.Namespace) -> int:
         elif arguments.csv and not dry:
             answers = question.answers(seed)
             text = rubric_table.table(question.rubric, answers, blind=bool(seed))
-            # What an earlier run wrote and nobody has filled in is no marker's work.
+            # A table that nobody has filled in yet may be replaced.
             if arguments.csv.exists() and arguments.csv.read_bytes() != text.encode():
-                raise Refused(f"{arguments.csv} is there already: name another file")
+                raise Refused(f"{arguments.csv} exists already: choose another file")
             write_whole(arguments.csv, text)
         elif not dry and not table:
             count, stopped = _mark(question, seed, again=again)
@@ -102,7 +103,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
 
 
 def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bool]:
-    """Ask for each answer; how many were marked, and whether the marker stopped."""
+    """Ask for each answer; return the number marked, and whether the marker stopped."""
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review.written import WrittenMark
 
@@ -120,7 +121,7 @@ def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bo
                 if typed in ("", "q"):
                     break
             if given is not None:
-                comment = input("comment (Enter: as it is) ").strip() or answer.comment
+                comment = input("comment (Enter: leave it) ").strip() or answer.comment
         except EOFError:
             typed, given = "q", None
         if given is not None:
@@ -132,20 +133,20 @@ def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bo
 
 
 def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
-    """Criteria by number, with what they have been given."""
+    """Numbered criteria with their points."""
     given = answer.given or [None] * len(rubric.criteria)
     lines = [
         f"{number:3}  {c.points:3g}  {c.says}" + ("" if had is None else f" (given {had:g})")
         for number, (c, had) in enumerate(zip(rubric.criteria, given, strict=True), 1)
     ]
     if answer.score is not None:
-        lines.append(f"     stands: {answer.score:g} of {rubric.points:g}")
+        lines.append(f"     score: {answer.score:g} of {rubric.points:g}")
     return "\n".join([*lines, *textwrap.wrap(rubric.note, WIDTH - 5, initial_indent="     ",
                                              subsequent_indent="     ")])  # fmt: skip
 
 
 def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
-    """What was typed, as points by criterion; None, and why, if it is nothing of the kind."""
+    """Typed points by criterion; None, with a printed reason, if they are invalid."""
     given = dict.fromkeys(range(1, len(rubric.criteria) + 1), 0.0)
     if typed in ("", "q"):
         return None

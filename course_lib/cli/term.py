@@ -1,4 +1,4 @@
-"""``course syllabus``, ``similar``, ``rename`` and ``migrate``: what comes up in a term."""
+"""``course syllabus``, ``similar``, ``rename`` and ``migrate``."""
 
 from __future__ import annotations
 
@@ -19,48 +19,52 @@ def register(add: Add) -> None:
     syllabus = add(
         "syllabus",
         run_syllabus,
-        "lay chapters, assignments and due dates out over the weeks of a term",
+        "spread chapters, assignments and due dates over the weeks of a term",
     )
-    syllabus.option("--weeks N", "of teaching (15)", 15)
+    syllabus.option("--weeks N", "weeks of teaching (default: 15)", 15)
     day = iso(date.fromisoformat, "day such as 2026-10-12")
-    syllabus.option("--start DATE", "first day, such as 2026-10-12", type=day, required=True)
-    syllabus.flags(core="only what leads to the Transformer on words and on pictures")
-    syllabus.option("--zone", "where 23:59 is meant, such as Europe/Berlin (UTC)", "UTC")
+    syllabus.option("--start DATE", "first day, for example 2026-10-12", type=day, required=True)
+    syllabus.flags(core="only the chapters that lead to the Transformer for text and for images")
+    syllabus.option(
+        "--zone", "time zone of the deadlines, for example Europe/Berlin (default: UTC)", "UTC"
+    )
     syllabus.flags(set_due="also write the due dates into the gradebook")
-    syllabus.option("--course", "the gradebook's folder (the checkout)", type=Path)
+    syllabus.option("--course", "folder of the gradebook (default: the checkout)", type=Path)
     add_db(syllabus)
     add_json(syllabus)
 
     similar = add(
         "similar",
         run_similar,
-        "list submissions that a person should lay side by side; judges nobody",
+        "list submissions that a person should compare; it accuses nobody",
     )
-    similar.add_argument("assignment", help="such as 03_attention")
-    similar.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
-    similar.option("--least PERCENT", "list from this share on (50)", 50, type=float)
-    similar.option("--most N", "pairs at most (30)", 30)
+    similar.add_argument("assignment", help="for example 03_attention")
+    similar.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    similar.option("--least PERCENT", "smallest share to list (default: 50)", 50, type=float)
+    similar.option("--most N", "largest number of pairs (default: 30)", 30)
     add_json(similar)
 
-    rename = add("rename", run_rename, "give a student another name, in folders and gradebook")
-    rename.add_argument("old", metavar="OLD", help="as the course knows the student")
-    rename.add_argument("new", metavar="NEW", help="as the student is called from now on")
-    rename.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    rename = add("rename", run_rename, "rename a student in the folders and the gradebook")
+    rename.add_argument("old", metavar="OLD", help="the current name")
+    rename.add_argument("new", metavar="NEW", help="the new name")
+    rename.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
     add_db(rename)
     add_json(rename)
 
     migrate = add(
         "migrate",
         run_migrate,
-        "copy a gradebook into another, empty database: all of it or nothing",
+        "copy a gradebook into another, empty database, completely or not at all",
     )
-    migrate.add_argument("source", metavar="FROM", help="a gradebook.db, or a database's address")
-    migrate.add_argument("target", metavar="TO", help="such as postgresql://user@host/grades")
+    migrate.add_argument(
+        "source", metavar="FROM", help="a gradebook.db, or the address of a database"
+    )
+    migrate.add_argument("target", metavar="TO", help="for example postgresql://user@host/grades")
     add_json(migrate)
 
 
 def run_syllabus(arguments: argparse.Namespace) -> int:
-    """Print the plan; with ``--set-due`` write its dates where nbgrader looks for them."""
+    """Print the plan; with ``--set-due`` write its dates into the gradebook."""
     from course_lib.book import syllabus
 
     root = checkout()
@@ -89,7 +93,7 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
     }
     written = "; due dates are in the gradebook" if arguments.set_due else ""
     line = f"{len(held)} chapters, {deadlines} deadlines, {minutes / 60:.0f} hours of own work"
-    line += f", answers in writing not counted{written}"
+    line += f", written answers not counted{written}"
     emit(arguments, facts, syllabus.table(weeks), "", line)
     return 0
 
@@ -104,7 +108,7 @@ def _week(week: Week) -> dict[str, Any]:
 
 
 def run_similar(arguments: argparse.Namespace) -> int:
-    """List pairs, and write the page that shows their passages."""
+    """Print pairs, and write the page that shows their passages."""
     from course_lib.grading import authoring
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.review import similarity
@@ -141,32 +145,32 @@ def run_similar(arguments: argparse.Namespace) -> int:
 
 
 def run_rename(arguments: argparse.Namespace) -> int:
-    """Rename, and say what went along."""
+    """Rename, and print what was moved."""
     from course_lib.grading.intake.parsing import plain
     from course_lib.grading.records import roster
 
     course = arguments.course or checkout()
     folders, rows = roster.rename(course, arguments.old, arguments.new, arguments.db)
     facts = {"old": arguments.old, "new": arguments.new, "folders": folders, "submissions": rows}
-    line = f"{plain(arguments.old)} is {plain(arguments.new)} now: {len(folders)} folders, "
+    line = f"{plain(arguments.old)} is now called {plain(arguments.new)}: {len(folders)} folders, "
     line += f"{rows} submissions in the gradebook"
     emit(arguments, facts, *(f"  {plain(folder)}" for folder in folders), line)
     return 0
 
 
 def run_migrate(arguments: argparse.Namespace) -> int:
-    """Copy, and say how much."""
+    """Copy, and print the number of rows."""
     from course_lib.grading.records.database import migrate, shown
 
     source, target = (_address(place) for place in (arguments.source, arguments.target))
     copied = migrate(source, target)
     rows = sum(copied.values())
     facts = {"from": shown(source), "to": shown(target), "rows": copied}
-    line = f"{rows} rows copied to {shown(target)}; from now on: course grade … --db with it"
+    line = f"{rows} rows copied to {shown(target)}; use it with `course grade … --db`"
     emit(arguments, facts, line)
     return 0
 
 
 def _address(place: str) -> str:
-    """A file's address, or what is one already."""
+    """The address of a file, or an address unchanged."""
     return place if "://" in place else f"sqlite:///{Path(place).resolve()}"

@@ -1,4 +1,4 @@
-"""``course doctor`` and ``course attacks``: whether the walls hold, and the grader behind them."""
+"""``course doctor`` and ``course attacks``: tests of the sandbox and of the grader."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def register(add: Add) -> None:
     doctor = add(
         "doctor",
         run_doctor,
-        "try to escape from where students' code is graded; look at exchange and clocks",
+        "check that students' code can be sandboxed here, and that exchange and clocks are right",
     )
-    doctor.option("--course", "folder that holds submitted/ (the checkout)", type=Path)
+    doctor.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
     add_db(doctor)
     add_json(doctor)
 
     attacks = add(
-        "attacks", run_attacks, "grade one class of every known attack and of honest students"
+        "attacks", run_attacks, "grade a class of every known attack and of honest students"
     )
-    attacks.add_argument("attack", nargs="*", help="such as gradebook-points; all if not given")
-    attacks.option("--jobs N", "judged at a time (2)", 2)
+    attacks.add_argument("attack", nargs="*", help="for example gradebook-points (default: all)")
+    attacks.option("--jobs N", "submissions at a time (default: 2)", 2)
     add_json(attacks)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
-    """Print what the machine offers and what became of each probe."""
+    """Print the machine's facilities and the outcome of each probe."""
     from course_lib.grading.judging import doctor
     from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
@@ -81,7 +81,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 
 
 def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
-    """Where the exchange is, if this is a checkout of the course or a course is named."""
+    """The exchange of the course, if there is a course."""
     from course_lib.grading.review import preflight
 
     try:
@@ -89,12 +89,12 @@ def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
     except Refused:
         if arguments.course:
             raise
-        return None  # The walls can be tried anywhere.
+        return None  # the sandbox can be tested anywhere
     return preflight.exchange_of(arguments.course or root, root)
 
 
 def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Remark]:
-    """What else stands in the way."""
+    """Other faults that would stop grading."""
     from course_lib.grading import authoring
     from course_lib.grading.records import roster
     from course_lib.grading.review import preflight
@@ -109,7 +109,7 @@ def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Rema
 
 
 def run_attacks(arguments: argparse.Namespace) -> int:
-    """Print what came of each attack, then the summary line."""
+    """Print the outcome of each attack, then the summary line."""
     from tqdm import tqdm
 
     root = checkout()

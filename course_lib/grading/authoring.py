@@ -359,10 +359,7 @@ def generate(
             committed = root / "exercises" / name / file
             if not committed.exists() or committed.read_text(encoding="utf-8") != released:
                 stale.append(str(committed.relative_to(root)))
-            # nbgrader's own release copies what lies beside the source and is not ignored.
-            own = [source.parent / file] if file in ("AGENTS.md", "CLAUDE.md") else []
-            for target in (into / name / file, *own):
-                write_changed(target, released)
+            write_changed(into / name / file, released)
         count = len(assignment.exercises)
         say(f"{name}: {count} exercises, {assignment.points:g} points")
     for folder in sorted(p for p in (root / "exercises").glob("[0-9][0-9]_*") if p.is_dir()):
@@ -378,5 +375,4 @@ def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Pa
     """
     ignored = CourseDirectory(config=nbgrader_config(root)).ignore
     copies = map(Path, find_all_files(str(source.parent), ignored))
-    known = {source.parent / file for file in assignment.files()}
-    return sorted(path for path in copies if path not in known and path != source)
+    return sorted(path for path in copies if path.name != f"{assignment.name}.ipynb")

@@ -34,7 +34,6 @@ def test_memory_grows_as_the_theory_says():
         ("attention", EXPERIMENT, None, "{processor} to {clock} minutes"),
         ("growth", "cost-growth", None, "{processor} to {clock} minutes"),
         ("grading", "grading-speed", {"class-60"}, "{clock} minutes"),
-        ("cluster", "cluster-speed", {"class-60"}, "{clock} minute"),
     ],
 )
 def test_the_help_says_how_long_the_records_took(topic, experiment, arms, minutes, capsys):

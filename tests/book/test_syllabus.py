@@ -140,7 +140,7 @@ def test_the_command_prints_a_table_and_speaks_json(capsys, monkeypatch):
     for bad in ("12.10.2026", "2026-02-30", ""):
         with pytest.raises(SystemExit):
             main(["syllabus", "--start", bad])
-        assert "is no day" in capsys.readouterr().err
+        assert "is not a day" in capsys.readouterr().err
 
 
 def test_due_dates_reach_the_gradebook_and_extensions_stay(tmp_path, capsys, monkeypatch):

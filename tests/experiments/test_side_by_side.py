@@ -56,7 +56,7 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path: Path) -> None:
     # To the parent alone, which has to end the others.
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate()
-    assert process.returncode == 130 and "goes on from here" in error, error
+    assert process.returncode == 130 and "again to resume" in error, error
     assert "Traceback" not in error and "leaked" not in error
     assert 0 < len(load_records(tmp_path)) < 40
     deadline = time.monotonic() + 60

@@ -155,4 +155,4 @@ def test_the_command_speaks_json_and_refuses_outside_a_checkout(
     (tmp_path / "_toc.yml").touch()
     (tmp_path / "solutions").mkdir()
     assert main(["attacks"]) == 2
-    assert "it comes with the course's sources" in capsys.readouterr().err
+    assert "it is part of the repository" in capsys.readouterr().err

@@ -62,9 +62,11 @@ def test_a_draft_that_returns_nothing_stops_no_cell(root, name):
 
 @pytest.fixture(scope="module")
 def stock(root, tmp_path_factory):
-    """nbgrader itself on a course folder, which holds the text sources, too."""
+    """nbgrader itself on a fresh clone, which has text sources and no notebook beside them."""
     course = tmp_path_factory.mktemp("stock")
-    config = Config(authoring.nbgrader_config(root))
+    for file in ("nbgrader_config.py", "pyproject.toml"):
+        shutil.copy(root / file, course)
+    config = Config(authoring.nbgrader_config(course))
     config.CourseDirectory.root = str(course)
     api = NbGraderAPI(config=config)
     with gradebook.open_gradebook(course):
@@ -75,22 +77,21 @@ def stock(root, tmp_path_factory):
 @pytest.mark.sample("03_attention", "14_cheaper")
 @pytest.mark.parametrize("name", NAMES)
 def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name):
-    """`nbgrader generate_assignment` would copy the text source, with its answers, too."""
+    """`--force` deletes the folder first; no other text of a source's folder may come with it."""
     course, api = stock
-    shutil.copytree(root / "solutions" / name, course / "solutions" / name)
-    assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
-    notebook = course / "solutions" / name / f"{name}.ipynb"
-    notebook.write_text(authoring.text(assignment.solution), encoding="utf-8")
-    told = ("AGENTS.md", "CLAUDE.md")
-    for file in (*told, "answers.md", "ANSWERS.md", "COMMENTS.md", "notes.md", "README.md"):
-        text = assignment.files().get(file, "def answer")
-        (course / "solutions" / name / file).write_text(text, encoding="utf-8")
-    assert api.generate_assignment(name)["success"]
+    shutil.copytree(root / "solutions" / name, course / "solutions" / name,
+                    ignore=shutil.ignore_patterns("*.ipynb"))  # fmt: skip
+    for file in ("AGENTS.md", "answers.md", "AGENDA.md", "COMMENTS.md", "README.md"):
+        (course / "solutions" / name / file).write_text("def answer", encoding="utf-8")
     released = course / "exercises" / name
-    assert sorted(p.name for p in released.iterdir()) == sorted([f"{name}.ipynb", *told])
-    assert all((released / file).read_text("utf-8") == assignment.files()[file] for file in told)
-    theirs = nbformat.read(released / f"{name}.ipynb", as_version=4)
-    ours = nbformat.read(root / "exercises" / name / f"{name}.ipynb", as_version=4)
+    made = authoring.load(root / f"solutions/{name}/{name}.md", root).files()
+    for force in (False, True):
+        assert api.generate_assignment(name, force=force)["success"]
+        there = {p.relative_to(released).as_posix(): p for p in released.rglob("*") if p.is_file()}
+        assert there.keys() == made.keys()
+        assert all(there[f].read_text("utf-8") == made[f] for f in made if f.endswith(".md"))
+    theirs, ours = (nbformat.read(folder / name / f"{name}.ipynb", as_version=4)
+                    for folder in (course / "exercises", root / "exercises"))  # fmt: skip
     assert [(c.source, c.metadata) for c in theirs.cells] == [
         (c.source, c.metadata) for c in ours.cells
     ]
@@ -306,11 +307,11 @@ def test_a_mark_before_the_first_letter_changes_nothing(written):
 
 
 @pytest.mark.parametrize("name", [
-    "AGENDA.md", "CLASSROOM_NOTES.md", "answers.json", "data/key.csv", "draft.ipynb",
+    "answers.json", "data/key.csv", "draft.ipynb",
 ])  # fmt: skip
 def test_what_nbgrader_would_copy_to_students_is_refused_by_name(written, tmp_path, name):
     assignment, path = written()
-    for quiet in ("notes.md", "helper.py", "__pycache__/x.pyc", "AGENTS.md", "03_attention.ipynb"):
+    for quiet in ("AGENDA.md", "helper.py", "__pycache__/x.pyc", f"{assignment.name}.ipynb"):
         (path.parent / quiet).parent.mkdir(exist_ok=True)
         (path.parent / quiet).write_text("x")
     assert authoring.released_beside(assignment, path, tmp_path) == []

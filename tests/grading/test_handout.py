@@ -392,9 +392,9 @@ def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
     asked = in_the_handout(handed.folder, "-m", "course_lib.cli", "--help", timeout=300)
     assert asked.returncode == 0 and "usage: course" in asked.stdout
     for command, why in (
-        (["grade", "03_attention"], "students get the course without it"),
-        (["matrix"], "it comes with the course's sources"),
-        (["handout", str(tmp_path / "x")], "students get the course without it"),
+        (["grade", "03_attention"], "is not part of what students get"),
+        (["matrix"], "it is part of the repository"),
+        (["handout", str(tmp_path / "x")], "is not part of what students get"),
     ):
         run = in_the_handout(handed.folder, "-m", "course_lib.cli", *command, timeout=300)
         assert run.returncode == 2 and run.stderr.count("\n") == 1, run.stderr

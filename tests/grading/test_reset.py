@@ -74,7 +74,7 @@ def test_a_cell_comes_back_and_the_rest_stays(notebook, assignment, capsys, call
     assert len(others) == 1 and now.cells[-1].outputs[0].text == "seen"
     assert [kept.read_bytes() for kept in notebook.kept()] == [before]
     code, out, _ = reset(capsys, notebook.path, called)
-    assert code == 0 and "nothing to put back" in out and len(notebook.kept()) == 1
+    assert code == 0 and "nothing to restore" in out and len(notebook.kept()) == 1
 
 
 def test_without_a_name_what_is_missing_or_changed_comes_back_and_answers_stay(
@@ -93,7 +93,7 @@ def test_without_a_name_what_is_missing_or_changed_comes_back_and_answers_stay(
     # At their places, too.
     assert [c.id for c in now.cells[:-1]] == [c.id for c in assignment.release.cells]
     assert json.loads(notebook.path.read_text())["nbformat_minor"] == 5
-    assert "nothing to put back" in reset(capsys, notebook.path)[1]
+    assert "nothing to restore" in reset(capsys, notebook.path)[1]
 
 
 def test_an_answer_that_lost_its_mark_gets_it_back(notebook, capsys):

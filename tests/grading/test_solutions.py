@@ -66,7 +66,7 @@ def test_afterwards_and_again(course, capsys, root):
     # What is read is no hand-in.
     assert authoring.BEGIN not in text and "nbgrader" not in first.decode()
     code, out, _ = course.release(capsys)
-    assert code == 0 and "as it was" in out and course.path.read_bytes() == first
+    assert code == 0 and "unchanged" in out and course.path.read_bytes() == first
     assert [p.name for p in course.path.parent.iterdir()] == [course.path.name]
 
 

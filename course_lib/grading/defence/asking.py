@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib.checks.exercise import Answer
 from course_lib.checks.report import Report
 from course_lib.grading.defence.bench import Bench, Trace, Undecided
-from course_lib.grading.defence.inputs import Input, apart, brief, inputs, outcomes
+from course_lib.grading.defence.inputs import Input, inputs
 from course_lib.grading.defence.unit import Change
 
 # A requirement falls if it falls under each of these, whatever they draw.
 SEEDS = tuple(f"{n:032x}" for n in (101, 202, 303, 404, 505, 606, 707, 808))
 # Changed answers that are graded for one exercise of one sheet, and inputs to choose from.
-MOST_CHANGES, MOST_REMOVED, CHOICES = 8, 8, 4
+MOST_CHANGES = 8
 MOST_TIMES = 12
 # Questions of one kind on one answer.
 MOST_OF_A_KIND = 2
@@ -124,33 +123,6 @@ def _lines(change: Change) -> str:
     return f"what stands on lines {change.first} to {change.last}"
 
 
-def removed(bench: Bench, draw: random.Random) -> Iterator[Question]:
-    """The one line, of several, without which a requirement alone falls."""
-    before, _ = _verdicts(bench, bench.unit.text, SEEDS)
-    passes = [c for c in bench.unit.changes() if c.now == "pass" and not _looped(bench, c)]
-    if not any(before) or not 3 <= len(passes) <= MOST_REMOVED:
-        return
-    alone: dict[int, list[Change]] = {}
-    for change in passes:
-        if (outcome := _fallen(bench, before, change)) and len(outcome[0]) == 1:
-            alone.setdefault(outcome[0][0], []).append(change)
-    single = [(n, changes[0]) for n, changes in alone.items() if len(changes) == 1]
-    draw.shuffle(single)
-    lines = sorted(change.first for change in passes)
-    for n, change in single:
-        prop = bench.exercise.properties[n]
-        yield Question(
-            "removed",
-            bench.exercise.id,
-            f"Which one of the lines {_listed(lines)} is there for this requirement and no other:"
-            f" “{prop.says}”? Without its statement that one alone would no longer be met.",
-            str(change.first),
-            bench.unit.printed(change.first, change.last).strip(),
-            facts={"line": change.first, "fallen": prop.name,
-                   "spans": [[c.first, c.last] for c in passes]},
-        )  # fmt: skip
-
-
 def _traced(bench: Bench, draw: random.Random) -> Iterator[tuple[Input, Trace]]:
     """Inputs for which the same lines run with other random numbers."""
     every = [*zip(inputs(bench.exercise.id), bench.traces, strict=True)]
@@ -233,58 +205,8 @@ def _listed(lines: list[int]) -> str:
     return ", ".join(map(str, lines))
 
 
-def _continuous(outcomes: list[Any]) -> bool:
-    """Whether random numbers decide no more than numbers: a count may turn out alike by luck."""
-    if len(outcomes) <= 2:
-        return apart(*outcomes) is False
-    return all(apart(a, b) is not False for a, b in itertools.combinations(outcomes, 2))
-
-
-def told_apart(bench: Bench, draw: random.Random) -> Iterator[Question]:
-    """The one input, of a few, on which a banked function does something else."""
-    exercise, every = bench.exercise, inputs(bench.exercise.id)
-    mine = bench.outcomes
-    banked: list[Answer] = [*exercise.mistakes, *exercise.alternatives]
-    draw.shuffle(banked)
-    for answer in banked:
-        theirs = outcomes(exercise.id, answer)
-        differs: list[int] = []
-        agrees: list[int] = []
-        for n, (own, other) in enumerate(zip(mine, theirs, strict=True)):
-            if not _continuous(own):
-                continue
-            verdicts = {apart(a, b) for a, b in zip(own, other, strict=True)}
-            # Where numbers are not printed, some draw may make both do the same after all.
-            if verdicts == {True} and not every[n].hidden:
-                differs.append(n)
-            elif verdicts == {False}:
-                agrees.append(n)
-        if not differs or len(agrees) < 2:
-            continue
-        one = draw.choice(differs)
-        shown = [one, *draw.sample(agrees, min(CHOICES - 1, len(agrees)))]
-        draw.shuffle(shown)
-        yield Question(
-            "told apart",
-            exercise.id,
-            f"This is another `{exercise.function}`. On which one of these inputs does it do"
-            " something else than yours?",
-            letters([shown.index(one)]),
-            f"yours {brief(mine[one][0])}; the other one {brief(theirs[one][0])}",
-            [str(every[n]) for n in shown],
-            answer.source,
-            {"answer": answer.name, "places": [list(every[n].place) for n in shown],
-             "differs": shown.index(one)},
-        )  # fmt: skip
-
-
-# What a sheet asks one of, in this order. The second of a pair stands in where the first has none.
-KINDS: tuple[tuple[str, ...], ...] = (
-    ("changed",), ("seen",), ("removed", "ran"), ("told apart",)
-)  # fmt: skip
-MAKERS: dict[str, Maker] = {
-    "changed": changed, "seen": seen, "removed": removed, "ran": ran, "told apart": told_apart
-}  # fmt: skip
+# A sheet begins with one of each, in this order.
+MAKERS: dict[str, Maker] = {"changed": changed, "seen": seen, "ran": ran}
 
 
 def pool(bench: Bench, seed: str) -> tuple[list[Question], list[str]]:

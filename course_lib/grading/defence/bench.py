@@ -77,11 +77,6 @@ class Bench:
         return report
 
     @cached_property
-    def outcomes(self) -> list[list[Any]]:
-        """What the answer returns or raises for all draws of each input of its exercise."""
-        return self._of_inputs(self.unit.text, outcome)
-
-    @cached_property
     def traces(self) -> list[list[Trace]]:
         """What runs for all draws of each input of its exercise."""
         # Drawn: an answer that looks for what watches it would run in another way than on paper.

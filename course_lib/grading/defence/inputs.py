@@ -6,7 +6,6 @@ answer has to be the same for others; where it is not, the question is not asked
 
 import contextlib
 import inspect
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
-from course_lib.checks.compare import kind, name
-from course_lib.checks.exercise import Answer, Exercise, find, namespace
+from course_lib.checks.answer_proxy import AnswerLost, AnswerProxy
+from course_lib.checks.compare import name
+from course_lib.checks.exercise import Exercise, find, namespace
 from course_lib.checks.grading import quiet
 from course_lib.checks.protocol import unpack
 from course_lib.checks.seeds import sample_seed
@@ -27,8 +26,6 @@ from course_lib.checks.trial import Trial, attempt
 # What is printed of a tensor, and of all arguments together.
 FEW_NUMBERS, FEW_CHOICES, MOST_WORDS = 8, 64, 420
 MOST_INPUTS, MOST_ENTRIES, MOST_PLAIN = 14, 4096, 120
-# Two outcomes are the same, or differ, by so much of their size.
-NEAR, FAR = 1e-4, 1e-2
 # How often random numbers are drawn.
 DRAWS = 6
 # Requests to an answer by one property; one that trains a model makes thousands.
@@ -175,80 +172,7 @@ def _again(value: Any, generator: torch.Generator) -> Any:
     return (drawn * value.double().max()).to(value.dtype)
 
 
-# What a banked answer does.
-
-
-@cache
-def outcomes(identifier: str, answer: Answer) -> tuple[tuple[Any, ...], ...]:
-    """What a banked answer returns or raises for all draws of every input, in this process."""
-    exercise = find(identifier)
-    with quiet():
-        proxy = AnswerProxy.local(namespace(exercise, answer.source))
-        return tuple(
-            tuple(outcome(proxy, exercise.function, call) for call in one.draws)
-            for one in inputs(identifier)
-        )
-
-
 def outcome(proxy: AnswerProxy, function: str, call: Call) -> Any:
     """What a call returns, or how it fails."""
     reply = proxy.call(function, *copies(call[0]), **copies(dict(call[1])))
     return reply.error or reply.value
-
-
-def apart(one: Any, other: Any) -> bool | None:
-    """Whether two outcomes differ; None where that is a matter of rounding, or of opinion.
-
-    Example:
-        >>> apart(torch.ones(2), torch.zeros(2)), apart(1.0, 1.0), apart(1.0, 1.001)
-        (True, False, None)
-    """
-    gaps = [*_gaps(one, other)]
-    if any(gap > 0 for gap in gaps):
-        return True
-    return False if all(gap == 0 for gap in gaps) else None
-
-
-def _gaps(one: Any, other: Any) -> Iterator[float]:
-    """How far the parts of two outcomes are apart: 0 for the same, NaN where nobody could say."""
-    failed = isinstance(one, Failure), isinstance(other, Failure)
-    if any(failed):
-        yield math.inf if not all(failed) else 0.0 if one.type == other.type else math.nan
-    elif isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        if len(one) != len(other):
-            yield math.inf
-            return
-        for pair in zip(one, other, strict=True):
-            yield from _gaps(*pair)
-    elif isinstance(one, Tensor) and isinstance(other, Tensor):
-        if one.shape != other.shape:
-            yield math.inf
-        elif one.is_complex() or other.is_complex() or one.dtype != other.dtype:
-            yield math.nan
-        else:
-            yield from map(_gap, one.double().flatten().tolist(), other.double().flatten().tolist())
-    elif type(one) is type(other) and isinstance(one, float):
-        yield _gap(one, other)
-    else:
-        same = type(one) is type(other)
-        yield math.nan if not same else 0.0 if one == other else math.inf
-
-
-def _gap(one: float, other: float) -> float:
-    if one == other or (math.isnan(one) and math.isnan(other)):
-        return 0.0
-    gap, size = abs(one - other), min(abs(one), abs(other))
-    if not math.isfinite(gap):
-        return math.inf
-    if gap <= NEAR * (size + NEAR):
-        return 0.0
-    return gap if gap > FAR * max(1.0, size) else math.nan
-
-
-def brief(value: Any) -> str:
-    """An outcome in a few words, for the key."""
-    if isinstance(value, Failure):
-        return f"raises {value.type}"
-    if isinstance(value, (list, tuple)) and value:
-        return "; ".join(brief(v) for v in value[:4])
-    return words(value) or kind(value)

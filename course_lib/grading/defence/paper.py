@@ -19,9 +19,9 @@ from course_lib.errors import Refused
 from course_lib.files import recover, replaced, write_whole
 from course_lib.grading import authoring
 from course_lib.grading.classroom import Classroom
-from course_lib.grading.defence.asking import KINDS, Question, pool
+from course_lib.grading.defence.asking import MAKERS, Question, pool
 from course_lib.grading.defence.bench import benches
-from course_lib.grading.defence.inputs import inputs, outcomes
+from course_lib.grading.defence.inputs import inputs
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.feedback import inert_page
 from course_lib.grading.judging.forkserver import (
@@ -87,24 +87,19 @@ def drawn(
             sheet.questions += questions
             sheet.codes[bench.exercise.id] = bench.unit.text
             refused += no
-        if len(choose(sheet.questions)) == QUESTIONS and _kinds(sheet.questions) == len(KINDS):
+        kinds = {question.kind for question in sheet.questions}
+        if len(choose(sheet.questions)) == QUESTIONS and len(kinds) == len(MAKERS):
             break
     sheet.reason = "; ".join(refused)
     return sheet
-
-
-def _kinds(questions: Iterable[Question]) -> int:
-    asked = {question.kind for question in questions}
-    return sum(bool(asked & {*kinds}) for kinds in KINDS)
 
 
 def choose(found: Sequence[Question], taken: Iterable[tuple[str, ...]] = ()) -> list[Question]:
     """One of every kind, then more, about as many exercises as there are; none that is taken."""
     free = [question for question in found if question.name not in {*taken}]
     chosen: list[Question] = []
-    order = [*KINDS, *[sum(KINDS, ())] * (QUESTIONS - len(KINDS))]
-    # What one kind lacks another gives.
-    for kinds in [*order, *[sum(KINDS, ())] * QUESTIONS]:
+    # Questions of other kinds fill up what one kind lacks.
+    for kinds in [*({kind} for kind in MAKERS), *[{*MAKERS}] * QUESTIONS]:
         able = [q for q in free if q.kind in kinds and q not in chosen]
         if able and len(chosen) < QUESTIONS:
             asked, used = Counter(q.exercise for q in chosen), Counter(q.kind for q in chosen)
@@ -174,11 +169,9 @@ class Defence:
         return sheets
 
     def prepare(self) -> None:
-        """Find out what banked answers return, so that no two judges do."""
+        """Draw the inputs once, so that no judge has to."""
         for exercise in self.assignment.exercises:
             inputs(exercise.id)
-            for answer in [*exercise.mistakes, *exercise.alternatives]:
-                outcomes(exercise.id, answer)
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> Sheet:
         """In a judge's process: all that can be asked about a hand-in."""

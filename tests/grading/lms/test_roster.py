@@ -262,7 +262,7 @@ def test_a_failure_writes_nothing(desk, monkeypatch):
     path = canvas(desk, ["Doe, Ada", "1", "7", "ada", "A"], ["Roe, Ben", "2", "8", "ben", "A"])
     before = students(desk)
     monkeypatch.setattr(Student, "__init__", broken_after(1, Student.__init__))
-    assert "goes on from here" in desk.run("roster", "import", path, wanted=130)
+    assert "again to resume" in desk.run("roster", "import", path, wanted=130)
     monkeypatch.undo()
     assert students(desk) == before and not (desk.course / roster.FILE).exists()
 

@@ -69,4 +69,4 @@ def test_there_and_back(system, desk, notebook):
             assert [system.gets(desk, name) for name in pages.namelist()] == ["ben"]
     system.sheet(desk, {**filled, "ben": "5"})
     said = desk.run(*asked)
-    assert not said.get("scores") and said["says"].endswith("nothing to hand back")
+    assert not said.get("scores") and said["says"].endswith("nothing to export")

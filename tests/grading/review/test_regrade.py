@@ -63,7 +63,7 @@ def test_moves_are_shown_and_published_only_when_told(
     said = capsys.readouterr().out
     row = next(line for line in said.splitlines() if line.startswith("ada-full"))
     assert row.split() == ["ada-full", first.grade_id, "1.00", "6.00", "+5.00"]
-    assert "1 student moves: 1 up, 0 down" in said and "nothing published" in said
+    assert "1 student moves: 1 up, 0 down" in said and "Nothing was published" in said
     assert dump(moved) == before
     assert main([*command, "--yes", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

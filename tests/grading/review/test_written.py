@@ -234,7 +234,7 @@ def test_a_table_goes_out_and_comes_in(course, tmp_path, capsys, root):
     path = tmp_path / "marks.csv"
     assert run(course, "--csv", path, "--blind") == 0
     assert run(course, "--csv", path, "--blind") == 0, "what broke off afterwards is done again"
-    assert run(course, "--csv", path) == 2 and "is there already" in capsys.readouterr().err
+    assert run(course, "--csv", path) == 2 and "exists already" in capsys.readouterr().err
     text = path.read_bytes().decode("utf-8-sig")
     assert "\x1b" not in text and not [name for name in TEXTS if name in text]
     header, *lines = csv.reader(io.StringIO(text))
@@ -436,8 +436,8 @@ def test_formgrader_shows_the_rubric_below_the_answer_and_feedback_does_not(
     (["99_none"], "there are 00_start"), (["00_start"], "has no rubric for it"),
     (["03_attention", "other"], f"name one question of {CELL}"),
     (["13_seeing", "--csv", "x.csv"], "name one question of seeing-prediction-written, seeing"),
-    (["03_attention", "--json"], "--json goes with"),
-    (["03_attention", "--second", "--sample", "0"], "wanted at least 1"),
+    (["03_attention", "--json"], "--json needs"),
+    (["03_attention", "--second", "--sample", "0"], "at least 1 is needed"),
     (["04_heads"], "`course grade 04_heads` comes first"),
 ])  # fmt: skip
 def test_what_cannot_be_done_is_said_in_one_line(course, asked, said, capsys):
