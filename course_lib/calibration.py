@@ -62,7 +62,7 @@ def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
 
     It makes the loss smallest; above 1 the model was too sure. No answer changes; only confidences
     do. The loss falls and then rises in the temperature's logarithm, so a third of the range can be
-    thrown away ``steps`` times.
+    thrown away ``steps`` times. Where the loss is infinite, no temperature helps: ``ValueError``.
 
     Source: Guo et al., On Calibration of Modern Neural Networks (2017), section 4.2.
     """
@@ -75,6 +75,8 @@ def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
     def loss(exponent: float) -> float:
         return F.cross_entropy(logits / math.exp(exponent), labels).item()
 
+    if not math.isfinite(loss(0.0)):
+        raise ValueError(f"the loss is {loss(0.0)}: a label's logit, or all of a row, is infinite")
     for _ in range(steps):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, b) if loss(a) < loss(b) else (a, high)

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from course_lib.masks.softmax import certain
+
 __all__ = [
     "Decoded", "beam_search", "check_target", "decode", "greedy", "keep_top_k", "keep_top_p",
     "length_norm", "sample",
@@ -358,14 +360,13 @@ def _check_log_probs(log_probs: Tensor, count: int) -> None:
             f"step returned log-probabilities of shape {tuple(log_probs.shape)}, "
             f"wanted ({count}, V)"
         )
-    if not torch.compiler.is_compiling() and log_probs.isnan().any():
+    if certain(log_probs.isnan().any()):
         raise ValueError("step returned log-probabilities that are NaN, wanted numbers or -inf")
 
 
 def check_target(target: Tensor, pad_id: int) -> None:
     """Refuse texts ``(B, T + 1)`` without a word to foretell: their mean loss would be NaN."""
-    # A compiler cannot decide by what a tensor holds.
-    if not torch.compiler.is_compiling() and not (target[:, 1:] != pad_id).any():
+    if certain((target[:, 1:] == pad_id).all()):
         raise ValueError(
             f"target {tuple(target.shape)} holds nothing but padding after the first token, "
             "wanted words"

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import hashlib
+import importlib
 import os
 import secrets
 import shutil
@@ -10,8 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-# Seconds: nothing takes so long to write, so what is older was broken off.
-_STALE = 86400
+# Seconds: nothing takes so long to write, so what is older was broken off. A file is held by
+# its writer, where that can be, from a moment after it was made.
+_STALE, _MOMENT = 86400, 5
 
 
 def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> None:
@@ -23,6 +25,7 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> N
     with part_of(path) as part:
         flags, mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666
         with os.fdopen(os.open(part, flags, mode), "wb") as file:
+            _held(file.fileno())
             file.write(content if isinstance(content, bytes) else content.encode(errors="replace"))
         os.replace(part, path)
 
@@ -44,7 +47,7 @@ def part_of(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     for part in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.part"):
         with contextlib.suppress(OSError):
-            if part.stat().st_mtime < time.time() - _STALE:
+            if _forsaken(part):
                 _remove(part)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -54,6 +57,24 @@ def part_of(path: Path) -> Iterator[Path]:
         raise
     finally:
         _remove(part)
+
+
+def _held(descriptor: int) -> bool:
+    """Hold a file unless somebody does; whether it was free. Windows has no such lock."""
+    try:
+        fcntl = importlib.import_module("fcntl")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _forsaken(part: Path) -> bool:
+    age = time.time() - part.stat().st_mtime
+    if part.is_dir() or age < _MOMENT:
+        return age > _STALE
+    with part.open("rb") as file:
+        return age > _STALE or _held(file.fileno())
 
 
 def _remove(path: Path) -> None:

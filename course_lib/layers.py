@@ -1,6 +1,7 @@
 """What surrounds attention in a Transformer block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal, get_args
 
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.attention import KVCache, MultiHeadAttention, Rotate
+from course_lib.masks.softmax import certain
 
 __all__ = [
     "DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "layer_norm", "xavier_init",
@@ -114,14 +116,11 @@ class TiedEmbedding(nn.Embedding):
         """Look integers ``(...)`` up as ``(..., D)``; a CPU refuses those beyond 0..V - 1."""
         if input.is_floating_point() or input.dtype == torch.bool:
             raise ValueError(f"tokens have dtype {input.dtype}, wanted integers")
-        # A GPU would have to be waited for, and a compiler cannot decide by what a tensor holds.
-        if input.device.type == "cpu" and input.numel() and not torch.compiler.is_compiling():
+        # A GPU would have to be waited for.
+        last = self.num_embeddings - 1
+        if input.device.type == "cpu" and certain(((input < 0) | (input > last)).any()):
             low, high = (int(number) for number in input.aminmax())
-            if low < 0 or high >= self.num_embeddings:
-                raise ValueError(
-                    f"tokens are numbers from {low} to {high}, wanted 0 to "
-                    f"{self.num_embeddings - 1}"
-                )
+            raise ValueError(f"tokens are numbers from {low} to {high}, wanted 0 to {last}")
         x = super().forward(input)
         return x * self.embedding_dim**0.5 if self.scaled else x
 
@@ -314,6 +313,18 @@ class DecoderBlock(_Block):
         out = self.feed_forward(self._before(x, self.feed_forward_norm))
         x = self._after(x, out, self.feed_forward_norm)
         return (x, weights, memory_weights) if return_weights else x
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode for a while; afterwards each part has its own mode again."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
 
 
 def xavier_init(

@@ -61,7 +61,10 @@ def test_nothing_is_not_a_number_and_shapes_are_checked() -> None:
         reliability(torch.zeros(3, 2), torch.zeros(3).long(), 0)
 
 
-@pytest.mark.parametrize("logits", [torch.zeros(0, 3), torch.tensor([[0.0, math.nan, 1.0]])])
+@pytest.mark.parametrize(
+    "logits",
+    [torch.zeros(0, 3), *(torch.tensor([[x, 0.0, 1.0]]) for x in (math.nan, -math.inf, math.inf))],
+)
 def test_a_temperature_is_not_fitted_to_nothing(logits):
-    with pytest.raises(ValueError, match=r"are empty|hold 1 NaN"):
+    with pytest.raises(ValueError, match=r"are empty|hold 1 NaN|loss is (inf|nan)"):
         fit_temperature(logits, torch.zeros(len(logits), dtype=torch.long))

@@ -1,10 +1,13 @@
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from course_lib import files
 from course_lib.files import digest, part_of, placed, recover, replaced, write_whole
 
 # Writes one file, or one sandbox package, again and again, from when the other process does so too.
@@ -54,6 +57,28 @@ def test_two_processes_write_the_same_at_once(tmp_path):
     assert set((tmp_path / "target/file").read_text()) in ({"a"}, {"b"})
     assert [path.name for path in (tmp_path / "target").iterdir()] == ["file"]
     assert not list((tmp_path / "kits").rglob("*.part"))
+
+
+def test_what_a_killed_writer_has_left_is_removed_by_the_next_that_is_no_other_s(tmp_path):
+    path, minute_ago = tmp_path / "roster.json", time.time() - 60
+    with part_of(path) as killed, part_of(path) as busy:
+        pass
+    for part in (killed, busy):
+        part.touch()
+        os.utime(part, (minute_ago, minute_ago))
+    with busy.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write_whole(path, "")
+        assert sorted(tmp_path.iterdir()) == sorted([busy, path])
+    write_whole(path, "")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_file_that_is_written_is_held(tmp_path, monkeypatch):
+    place, held = tmp_path / "a", []
+    monkeypatch.setattr(files, "_held", lambda descriptor: held.append(os.fstat(descriptor).st_ino))
+    write_whole(place, "x")
+    assert held == [place.stat().st_ino]
 
 
 def test_what_a_broken_run_has_left_is_removed_a_day_later(tmp_path):

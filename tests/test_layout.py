@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 import grimp
+import pytest
 import yaml
 
 import course_lib
@@ -163,3 +164,14 @@ def test_the_map_of_the_library_names_every_part_once():
     # A handful of words each: a map, no manual.
     for line in re.findall(r"^    \w+ +(.+)$", course_lib.__doc__, re.MULTILINE):
         assert len(line.split()) <= 6, line
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["defence/03/keys/ada.html", "second-marks/ada.json", "summary/03.csv", "submitted/ada/03/x",
+     "replaced/03/ada/1", "roster.json", ".roster.json.0a1b2c3d.part", ".collect/ada/x",
+     ".grading-seeds.json", ".renaming.json", ".sample-cells"],
+)  # fmt: skip
+def test_what_commands_keep_of_students_reaches_no_commit(place):
+    ignored = ["git", "check-ignore", "--no-index", "-q", place]
+    assert subprocess.run(ignored, cwd=ROOT).returncode == 0

@@ -14,6 +14,7 @@ from torch import nn
 
 from course_lib import training
 from course_lib.informer import ProbSparse
+from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.training import (
     accuracy,
     checkpoints,
@@ -29,6 +30,12 @@ from course_lib.training import (
     tensorboard_log,
     train_epoch,
     warmup_cosine,
+)
+from course_lib.transformer import (
+    DecoderOnly,
+    DecoderOnlyConfig,
+    EncoderDecoder,
+    TransformerConfig,
 )
 
 X = torch.randn(40, 6, generator=seeded_generator(0))
@@ -170,6 +177,20 @@ def test_a_checkpoint_comes_back_whole(tmp_path):
     torch.testing.assert_close(other.state_dict(), model.state_dict())
 
 
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (torch.tensor(0.9), torch.tensor(0.999))])
+def test_settings_that_are_tensors_come_back_as_tensors(betas, tmp_path):
+    def optimizer_of(model, rate):
+        return torch.optim.AdamW(model.parameters(), lr=rate, betas=betas, foreach=False)
+
+    model = make_model()
+    optimizer, path = optimizer_of(model, torch.tensor(0.1)), tmp_path / "c.safetensors"
+    fit(model, optimizer, batches, loss, epochs=1, checkpoint=path)
+    other = optimizer_of(model, torch.tensor(0.7))
+    load_checkpoint(path, model, other, seed=0)
+    (saved,), (loaded,) = optimizer.param_groups, other.param_groups
+    assert loaded == saved and isinstance(loaded["lr"], torch.Tensor)
+
+
 def test_one_step_is_clipped_scheduled_gradient_descent():
     model = nn.Linear(1, 1, bias=False)
     nn.init.ones_(model.weight)
@@ -246,11 +267,49 @@ def test_accuracy_counts_places_not_batches_and_skips_padding():
     model = make_model().train()
     uneven = [(X[:30], Y[:30]), (X[30:], Y[30:])]
     assert evaluate_accuracy(model, uneven) == accuracy(model.eval()(X), Y)
-    model.train()
-    evaluate_accuracy(model, uneven)
-    assert model.training
     flipped = evaluate_accuracy(model, uneven, predict=lambda m, b: (m(b[0]), 1 - b[1]))
     assert flipped == pytest.approx(1 - evaluate_accuracy(model, uneven))
+
+
+def test_logits_that_are_nan_are_never_right():
+    logits = torch.full((2, 3), math.nan)
+    logits[1, 2] = 5.0
+    assert accuracy(logits, torch.tensor([0, 2])) == 0
+
+
+GPT = DecoderOnlyConfig(vocab_size=9, d_model=8, n_heads=2, d_ff=8, n_layers=2)
+PAIR = TransformerConfig(
+    source_vocab_size=9, target_vocab_size=9, d_model=8, n_heads=2, d_ff=8, n_layers=1
+)
+SEQ2SEQ = Seq2SeqConfig(source_vocab_size=9, target_vocab_size=9, d_model=8)
+PAST, LENGTHS = torch.tensor([[3, 4]]), torch.tensor([2])
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (make_model, lambda m: evaluate_accuracy(m, [(X, Y)])),
+        (lambda: DecoderOnly(GPT), lambda m: m.generate(PAST, max_len=2)),
+        (lambda: EncoderDecoder(PAIR), lambda m: m.generate(PAST, LENGTHS, max_len=2)),
+        (lambda: Seq2Seq(SEQ2SEQ), lambda m: m.generate(PAST, LENGTHS, max_len=2)),
+    ],
+)
+def test_each_part_is_in_its_own_mode_after_it_was_measured_or_has_generated(make, use):
+    model = make().train()
+    next(model.children()).eval()
+    before = [part.training for part in model.modules()]
+    use(model)
+    assert [part.training for part in model.modules()] == before
+
+
+@pytest.mark.parametrize("evaluate", [None, lambda model: {}])
+def test_a_part_that_is_frozen_stays_as_it_is_while_the_rest_trains(evaluate):
+    model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    model[1].eval()
+    run(model, epochs=2, evaluate=evaluate)
+    assert (model[1].running_mean == 0).all() and model[1].num_batches_tracked == 0
+    run(model.eval(), epochs=1, evaluate=evaluate)  # a model that was only measured trains whole
+    assert model[1].num_batches_tracked > 0
 
 
 def test_frozen_parameters_do_not_count():
@@ -360,6 +419,16 @@ def test_the_last_step_may_have_fewer_pieces_and_counts_whole():
     assert step == 2
     alone, _, _ = gradients_of(model, [(X[24:], Y[24:])])
     torch.testing.assert_close(last, alone, rtol=1e-5, atol=1e-7)
+
+
+def test_a_piece_of_padding_alone_counts_for_nothing():
+    model, padding = make_model(), (X[:8], torch.full((8,), -100))
+    model[2].p = 0.0
+    both, row, _ = gradients_of(
+        model, [padding, (X, Y)], accumulate=2, weigh=lambda b: float((b[1] >= 0).sum())
+    )
+    alone, same_row, _ = gradients_of(model, [(X, Y)])
+    assert row == same_row and all(map(torch.equal, both, alone))
 
 
 def test_a_run_in_pieces_is_the_run_in_whole_batches():

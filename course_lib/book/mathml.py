@@ -49,6 +49,9 @@ _REFUSED = {
     "href": "a formula holds no links",
     "cancel": "MathML Core has no strikes",
     "boxed": "MathML Core has no boxes",
+    "rule": "MathML Core has no rules",
+    "hline": "MathML Core has no rules",
+    "sideset": "write the indices at the sum",
     "fbox": "MathML Core has no boxes",
 }
 _TAGS = frozenset(
@@ -60,17 +63,28 @@ _ATTRIBUTES = frozenset(
     " movablelimits largeop lspace rspace accent accentunder linethickness width height depth"
     " mathcolor mathvariant class alttext".split()
 )
-_STYLES = {
-    "bold": "BOLD",
-    "italic": "ITALIC",
-    "bold-italic": "BOLD ITALIC",
-    "double-struck": "DOUBLE-STRUCK",
-    "script": "SCRIPT",
-    "bold-script": "BOLD SCRIPT",
-    "fraktur": "FRAKTUR",
-    "sans-serif": "SANS-SERIF",
-    "monospace": "MONOSPACE",
-}
+
+
+def _alphabets() -> dict[tuple[str, str], str]:
+    """By style and letter the one of that style, from the two blocks in which Unicode has them."""
+    found = {}
+    for code in (*range(0x1D400, 0x1D800), *range(0x2100, 0x2150)):
+        letter, name = chr(code), unicodedata.name(chr(code), "").removeprefix("MATHEMATICAL ")
+        kind, _, plain = unicodedata.decomposition(letter).partition(" ")
+        for old, new in (("BLACK-LETTER", "FRAKTUR"), ("PLANCK CONSTANT", "ITALIC SMALL H")):
+            name = name.replace(old, new)
+        style = re.match(
+            "((BOLD|ITALIC|SCRIPT|FRAKTUR|DOUBLE-STRUCK|SANS-SERIF|MONOSPACE) )+", name
+        )
+        if kind == "<font>" and style:
+            key = style[0].strip().lower().replace(" ", "-"), chr(int(plain, 16))
+            found.setdefault(key, letter)
+    return found
+
+
+_ALPHABETS = _alphabets()
+# Styles without which a letter means something else; digits are upright in the others, too.
+_TELLING = ("double-struck", "script", "bold-script", "fraktur")
 _LIMITS = frozenset("max min sup inf lim argmax argmin det gcd Pr".split()) | {
     "lim\N{SIX-PER-EM SPACE}sup",
     "lim\N{SIX-PER-EM SPACE}inf",
@@ -120,6 +134,12 @@ def _prepare(latex: str, display: bool) -> str:
     source = re.sub(r"\\label\{[^}]*\}|\\n(?:onumber|otag)(?![A-Za-z])", "", latex).strip()
     if not source:
         raise _refuse(latex, "nothing to show")
+    # Arguments that say how far apart things are: a length behind a row, a star, a side.
+    source = re.sub(r"(\\\\)\*?(?:\[\s*-?[\d.]+\s*[a-z]{2}\s*\])?", r"\1", source)
+    source = re.sub(r"(\\hspace)\*|(\\cfrac)\[[lrc]\]", r"\1\2", source)
+    source = re.sub(r"\\math(?:bbm|ds)(?![A-Za-z])", r"\\mathbb", source)
+    if accent := re.search(r"(?<!\\)(?:\\\\)*(\\[~^\"'`])", source):
+        raise _refuse(latex, f"{accent[1]} (an accent of text)")
     bare = re.sub(r"\\.", "", source)
     if bare.count("{") != bare.count("}"):
         raise _refuse(latex, "unbalanced braces")
@@ -178,6 +198,10 @@ def _check(root: Element, latex: str) -> None:
             raise _refuse(latex, f"a command inside \\text{{{text}}}")
         if element.tag != "mtext" and (text.startswith("\\") and len(text) > 1):
             raise _refuse(latex, f"unknown command {text}")
+        style = element.get("mathvariant", "")
+        lost = [x for x in text if x.isalnum() and (style, x) not in _ALPHABETS]
+        if lost and style in _TELLING:
+            raise _refuse(latex, f"no {style} {lost[0]}")
         if element.tag != "mtext" and text == "&":
             raise _refuse(latex, "an & outside of an environment")
 
@@ -195,7 +219,8 @@ def _rewrite(element: Element) -> None:
             element.set("class", "tex-cases")
     style = element.attrib.pop("mathvariant", None)
     if style and element.text:
-        element.text = "".join(_styled(letter, style) for letter in element.text)
+        letters = (_ALPHABETS.get((style, letter), letter) for letter in element.text)
+        element.text = "".join(letters)
         if style == "normal" and element.tag == "mi":
             element.set("mathvariant", "normal")
     if element.tag == "mo" and re.search(r"[A-Za-z]", element.text or ""):
@@ -233,18 +258,6 @@ def _name(element: Element) -> None:
 def _takes_limits(base: Element) -> bool:
     text = base.text or ""
     return base.tag == "mo" and (base.get("movablelimits") == "true" or text in _LIMITS | _BIG)
-
-
-def _styled(letter: str, style: str) -> str:
-    """The letter in Unicode's own alphabet for that style, itself where there is none."""
-    name = unicodedata.name(letter, "")
-    if style not in _STYLES or not name:
-        return letter
-    plain = re.sub(r"^(LATIN|GREEK) |LETTER ", "", name)
-    try:
-        return unicodedata.lookup(f"MATHEMATICAL {_STYLES[style]} {plain}")
-    except KeyError:
-        return letter
 
 
 def _named(element: Element) -> bool:

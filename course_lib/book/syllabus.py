@@ -123,6 +123,12 @@ def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") ->
     if weeks < 1:
         raise Refused(f"{weeks} weeks: wanted at least 1")
     try:
+        there = date.min < start and start + timedelta(weeks=weeks) < date.max
+    except OverflowError:
+        there = False
+    if not there:
+        raise Refused(f"{weeks} weeks from {start} lead out of the calendar, which ends {date.max}")
+    try:
         where = ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
         raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None

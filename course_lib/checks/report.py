@@ -102,6 +102,16 @@ class Report:
         return list(judged), returned
 
     @property
+    def written(self) -> bool:
+        """Whether there is an answer at all."""
+        return not self.one_reason.startswith("raised NotImplementedError")
+
+    def data(self) -> dict[str, Any]:
+        """What is counted of a class: verdicts by requirement, None if open, and mistakes."""
+        held = {row.name: None if row.open else bool(row.passed) for row in self.rows}
+        return {"held": held, "mistakes": self.named, "written": self.written}
+
+    @property
     def named(self) -> str:
         """The names of the mistakes in it as one word; empty if there are none."""
         return AND.join(mistake.name for mistake in self.mistakes)
@@ -121,7 +131,7 @@ class Report:
     @property
     def headline(self) -> str:
         """One sentence in place of a reason in every row; empty when the rows differ."""
-        if self.one_reason.startswith("raised NotImplementedError"):
+        if not self.written:
             failures = (e.function for e in self.transcript if isinstance(e, Failure))
             by = next(failures, "")
             who = f"`{by}`" if by.isidentifier() and by != self.function else "the stub"
@@ -167,7 +177,10 @@ def _apart_from_sizes(why: str) -> str:
 
 
 def read_table(text: str) -> tuple[dict[str, bool | None], str]:
-    """What :meth:`Report.table` says: each property's verdict, None if open, and what it named."""
+    """What :meth:`Report.table` says: each property's verdict, None if open, and what it named.
+
+    For what was graded before outputs held :meth:`Report.data`.
+    """
     verdicts = {"pass": True, "FAIL": False, "open": None}
     held = {name: verdicts[mark] for mark, name in _ROW.findall(text)}
     return held, AND.join(_NAMED.findall(text)).replace(" ", "_")
@@ -178,7 +191,8 @@ def undefined(said: str) -> list[str]:
     return list({m[1]: None for m in _UNDEFINED.finditer(said)})
 
 
-def _fill(text: str, initial_indent: str = "", subsequent_indent: str = "") -> str:
+def _fill(text: str, initial_indent: str = "", subsequent_indent: str = " " * 4) -> str:
+    # An answer's own words may wrap; they begin no line as the table does.
     # An anchor or a name with a hyphen stays whole, so that it can be copied.
     return textwrap.fill(
         text,

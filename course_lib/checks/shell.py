@@ -6,17 +6,23 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib import util
 from importlib.abc import MetaPathFinder
-from typing import Any
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any, NoReturn
 
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+_WINDOWS = ("matplotlib.use(", "mpl.use(", "plt.switch_backend(")
 
 
 def count(shell: InteractiveShell) -> None:
     """Let a shell run cells as they are run where they count, for the rest of its life.
 
     An import at the margin that fails, and a magic or a command that does, ends no cell, for the
-    packages of one machine are not those of another. ``exit`` ends nothing, either.
+    packages of one machine are not those of another. ``exit`` ends nothing, either. A
+    breakpoint where no debugger waits is passed over.
     """
+    sys.breakpointhook = lambda *_, **__: None
     run_nodes = shell.run_ast_nodes
 
     async def run_on(
@@ -45,23 +51,34 @@ def count(shell: InteractiveShell) -> None:
 
 def _sets_up(node: ast.stmt, error: BaseException) -> bool:
     """Whether a statement that has failed is one without which the rest of its cell may do."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
+    text = ast.unparse(node)
+    # Where there is no screen, there are no windows for pictures.
+    if text.startswith(("import ", "from ", *_WINDOWS)):
         return isinstance(error, ImportError)
-    return ast.unparse(node).startswith("get_ipython().")
+    return text.startswith("get_ipython().")
 
 
 def alone(packages: Collection[str]) -> None:
-    """Take the network and some packages from a process, as from a grader's worker."""
-    ask = util.find_spec
+    """Take the network and some packages from a process, as from a grader's worker.
+
+    What lies in the working folder is the notebook's own, whatever it is called.
+    """
+    ask, here = util.find_spec, Path.cwd()
+
+    def missing(name: str) -> bool:
+        found = PathFinder.find_spec(name) if name in packages else None
+        places = [found.origin or "", *(found.submodule_search_locations or ())] if found else []
+        own = [p for p in map(Path, places) if here in p.parents and "site-packages" not in p.parts]
+        return name in packages and not own
 
     class Without(MetaPathFinder):
         def find_spec(self, name: str, *_: Any) -> None:
-            if name in packages:
+            if missing(name):
                 raise ModuleNotFoundError(f"{name} is not there while work is graded", name=name)
 
     sys.meta_path.insert(0, Without())
     # An optimizer of torch asks for packages that it does not import.
-    util.find_spec = lambda name, package=None: None if name in packages else ask(name, package)
+    util.find_spec = lambda name, package=None: None if missing(name) else ask(name, package)
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
         # Elsewhere a socket to the network is what connects a process with itself.
@@ -71,6 +88,13 @@ def alone(packages: Collection[str]) -> None:
         while frame and not str(frame.f_globals.get("__name__")).startswith("course_lib.data"):
             frame = frame.f_back  # type: ignore[assignment]
         if not frame:
-            raise PermissionError("There is no network while work is graded")
+            unreachable()
+
+    def unreachable(*_: Any, **__: Any) -> NoReturn:
+        raise PermissionError("There is no network while work is graded")
 
     sys.addaudithook(audit)
+    # Processes that compute together open their sockets past Python.
+    import torch.distributed
+
+    vars(torch.distributed).update(init_process_group=unreachable, TCPStore=unreachable)

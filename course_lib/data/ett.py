@@ -204,6 +204,8 @@ def ett_windows(ett: Ett, split: EttSplit, seq_len: int, pred_len: int) -> Windo
     if len(ett.values) < rows.stop:
         raise ValueError(f"{split} ends at row {rows.stop}, the series has {len(ett.values)}")
     mean, std = ett.values[train].mean(axis=0), ett.values[train].std(axis=0)
+    # A column that never changes, such as a sensor that is stuck, stays as large as it is.
+    std = np.where(np.ptp(ett.values[train], axis=0) > 0, std, 1.0)
     values = torch.from_numpy((ett.values[start : rows.stop] - mean) / std).float()
     times = time_features(ett.dates[start : rows.stop], minutes=_ROWS_PER_HOUR[ett.name] > 1)
     length = seq_len + pred_len

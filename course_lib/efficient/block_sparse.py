@@ -5,6 +5,7 @@ from torch import Generator, Tensor
 
 from course_lib.attention import check_attention, fused_attention, scaled_dot_product_attention
 from course_lib.efficient.keys import expand_key_mask
+from course_lib.masks.softmax import certain
 from course_lib.positions.heads import HeadProjections
 
 
@@ -154,19 +155,18 @@ def _check_blocks(blocks: Tensor) -> None:
             f"blocks have shape {tuple(blocks.shape)} and dtype {blocks.dtype}, wanted integers "
             "(H, n - 2, r) with n at least 4"
         )
-    if not torch.compiler.is_compiling() and blocks.numel() and blocks.device.type != "meta":
+    if certain(((blocks < 0) | (blocks >= blocks.shape[1] + 2)).any()):
         low, high = (int(number) for number in blocks.aminmax())
-        if low < 0 or high >= blocks.shape[1] + 2:
-            raise ValueError(
-                f"blocks are numbers from {low} to {high}, wanted 0 to {blocks.shape[1] + 1}"
-            )
+        raise ValueError(
+            f"blocks are numbers from {low} to {high}, wanted 0 to {blocks.shape[1] + 1}"
+        )
 
 
 def _check_drawn(blocks: Tensor) -> None:
     n = blocks.shape[1] + 2
     drawn = _fixed_layout(n).to(blocks.device)[1:-1].long().repeat(len(blocks), 1, 1)
     drawn.scatter_add_(-1, blocks, torch.ones_like(blocks))
-    if drawn.max() > 1:
+    if certain((drawn > 1).any()):
         head, row, block = (drawn > 1).nonzero()[0].tolist()
         raise ValueError(
             f"block {row + 1} of head {head} would see block {block} twice, wanted drawn blocks "

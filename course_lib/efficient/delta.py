@@ -34,10 +34,13 @@ def gated_delta(
     for q_c, k_c, v_c, keep_c, b in zip(
         *(x.split(chunk, dim=2) for x in (q, k, v, keep, rate.unsqueeze(-1))), strict=True
     ):
-        log_g = keep_c.log().cumsum(dim=-1)
+        # A token that keeps nothing has no logarithm; what is before it counts for nothing.
+        emptied = (keep_c == 0).cumsum(dim=-1)
+        log_g = keep_c.masked_fill(keep_c == 0, 1.0).log().cumsum(dim=-1)
         # Differences before the exponential: g itself may be 0 in single precision.
         ratio = (log_g.unsqueeze(-1) - log_g.unsqueeze(-2)).tril().exp().tril()
-        g = log_g.exp().unsqueeze(-1)
+        ratio = ratio * (emptied.unsqueeze(-1) == emptied.unsqueeze(-2))
+        g = (log_g.exp() * (emptied == 0)).unsqueeze(-1)
         known = b * (ratio * (k_c @ k_c.mT)).tril(-1)
         wanted = b * (v_c - g * (k_c @ state.mT))
         u = torch.linalg.solve_triangular(known, wanted, upper=False, unitriangular=True)

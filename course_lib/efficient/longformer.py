@@ -14,6 +14,7 @@ from course_lib.attention import (
 )
 from course_lib.efficient.banded import band_average, band_weights, fused_banded_attention
 from course_lib.masks import check_mask, combine_masks
+from course_lib.masks.softmax import certain
 
 
 class LongformerAttention(nn.Module):
@@ -183,13 +184,11 @@ def _check_positions(positions: Tensor, B: int, T: int) -> Tensor:
             f"wanted torch.int64 (G,) or ({B}, G)"
         )
     index = positions.expand(B, positions.shape[-1])
-    # A compiler can't follow a decision that depends on what a tensor holds.
-    if not torch.compiler.is_compiling():
-        if ((index < -1) | (index >= T)).any():
-            raise ValueError(
-                f"global_positions {positions.tolist()} are not all in 0..{T - 1}, or -1 for none"
-            )
-        ordered = index.sort(dim=-1).values
-        if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
-            raise ValueError(f"global_positions {positions.tolist()} hold a position twice")
+    if certain(((index < -1) | (index >= T)).any()):
+        raise ValueError(
+            f"global_positions {positions.tolist()} are not all in 0..{T - 1}, or -1 for none"
+        )
+    ordered = index.sort(dim=-1).values
+    if certain(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any()):
+        raise ValueError(f"global_positions {positions.tolist()} hold a position twice")
     return index

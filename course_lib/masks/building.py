@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from course_lib.masks.softmax import check_mask, require_bool
+from course_lib.masks.softmax import certain, check_mask, require_bool
 
 
 def causal_mask(T: int, S: int | None = None, *, device: torch.device | None = None) -> Tensor:
@@ -37,9 +37,7 @@ def padding_mask(lengths: Tensor, max_len: int) -> Tensor:
             f"lengths has shape {tuple(lengths.shape)} and dtype {lengths.dtype}, "
             "wanted integers (B,)"
         )
-    # What a tensor holds is nothing that a compiler or the meta device could tell.
-    told = not (torch.compiler.is_compiling() or lengths.is_meta) and lengths.numel()
-    if told and not (0 <= int(lengths.min()) and int(lengths.max()) <= max_len):
+    if certain(((lengths < 0) | (lengths > max_len)).any()):
         raise ValueError(f"lengths {lengths.tolist()} are not all in 0..{max_len}")
     return (torch.arange(max_len, device=lengths.device) < lengths[:, None])[:, None, None, :]
 

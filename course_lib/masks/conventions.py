@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from course_lib.masks.building import padding_mask
-from course_lib.masks.softmax import require_bool
+from course_lib.masks.softmax import certain, require_bool
 
 # The weakest additive mask in wide use: Swin blocks with -100, Longformer with -10000.
 WEAKEST_BLOCK = -100.0
@@ -33,7 +33,7 @@ def from_additive(additive: Tensor) -> Tensor:
         raise ValueError(f"additive mask has dtype {additive.dtype}, wanted a floating-point one")
     allowed = additive == 0
     stray = ~(allowed | (additive <= WEAKEST_BLOCK))
-    if stray.any():
+    if certain(stray.any()):
         raise ValueError(
             f"additive mask holds {additive[stray][0].item()}, wanted only 0 (may attend) and "
             f"numbers up to {WEAKEST_BLOCK} (blocked); pass other numbers as bias"
@@ -70,7 +70,7 @@ def from_integers(integers: Tensor) -> Tensor:
     """
     if integers.is_floating_point() or integers.dtype == torch.bool:
         raise ValueError(f"integer mask has dtype {integers.dtype}, wanted integers")
-    if ((integers != 0) & (integers != 1)).any():
+    if certain(((integers != 0) & (integers != 1)).any()):
         raise ValueError(f"integer mask holds {integers.unique().tolist()}, wanted only 0 and 1")
     return integers == 1
 
@@ -81,6 +81,6 @@ def to_lengths(mask: Tensor) -> Tensor:
     if mask.ndim != 4 or mask.shape[1:3] != (1, 1):
         raise ValueError(f"mask has shape {tuple(mask.shape)}, wanted (B, 1, 1, S)")
     lengths = mask[:, 0, 0].sum(dim=-1)
-    if not torch.equal(padding_mask(lengths, mask.shape[-1]), mask):
+    if certain((padding_mask(lengths, mask.shape[-1]) != mask).any()):
         raise ValueError("mask hides a key before a visible one, so no length describes it")
     return lengths

@@ -74,6 +74,20 @@ def check_broadcastable(
         raise ValueError(f"{name} is on {tensor.device}, wanted {device}, where the scores are")
 
 
+def certain(condition: Tensor) -> bool:
+    """Whether a condition, a boolean ``()``, holds for certain.
+
+    A compiler, the meta device and transforms such as ``torch.func.vmap`` don't tell what a tensor
+    holds: there nothing is certain.
+    """
+    if torch.compiler.is_compiling() or condition.is_meta:
+        return False
+    try:
+        return bool(condition)
+    except RuntimeError:
+        return False
+
+
 def require_bool(mask: Tensor) -> None:
     """Refuse a mask that is not boolean, whatever its shape."""
     if mask.dtype != torch.bool:

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.decoding import Decoded, Method, check_target, decode
+from course_lib.layers import evaluating
 from course_lib.masks import padding_mask
 from course_lib.seq2seq.config import Seq2SeqConfig, State
 from course_lib.seq2seq.decoder import Decoder
@@ -140,16 +141,15 @@ class Seq2Seq(nn.Module):
         """Translate: tokens ``(B, T)`` without the start token, from a beam ``(B, K, T)``.
 
         The attention weights are in ``state.weights``. Runs in evaluation mode and restores the
-        mode.
+        mode of each part.
 
         Args:
             source, source_lengths: As for the model.
             max_len: Number of steps after which to stop.
             method, options: As in :func:`course_lib.decoding.decode`.
         """
-        config, was_training = self.config, self.training
-        self.eval()
-        try:
+        config = self.config
+        with evaluating(self):
             memory, layers = self.encoder(source, source_lengths)
             mask = padding_mask(source_lengths.to(source.device), source.shape[1])[:, 0]
             return decode(
@@ -163,8 +163,6 @@ class Seq2Seq(nn.Module):
                 pad=config.pad_id,
                 **options,
             )
-        finally:
-            self.train(was_training)
 
     def greedy(
         self, source: Tensor, source_lengths: Tensor, *, max_len: int

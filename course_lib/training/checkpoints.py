@@ -52,7 +52,19 @@ def save_checkpoint(
         "step": step,
         "seed": seed,
     }
-    write_tensors(path, tensors, {name: json.dumps(value) for name, value in text.items()})
+    lines = {name: json.dumps(value, default=_as_text) for name, value in text.items()}
+    write_tensors(path, tensors, lines)
+
+
+def _as_text(setting: Tensor) -> dict[str, Any]:
+    """A setting that is a tensor, such as a learning rate."""
+    return {"tensor": setting.tolist(), "dtype": str(setting.dtype).removeprefix("torch.")}
+
+
+def _of_text(data: dict[str, Any]) -> Any:
+    if data.keys() != {"tensor", "dtype"}:
+        return data
+    return torch.tensor(data["tensor"], dtype=getattr(torch, data["dtype"]))
 
 
 def load_checkpoint(
@@ -68,7 +80,8 @@ def load_checkpoint(
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-            text = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+            lines = (file.metadata() or {}).items()
+            text = {name: json.loads(value, object_hook=_of_text) for name, value in lines}
         found, groups = text["seed"], text["groups"]
         history, step, moments = text["history"], text["step"], text["plain"]
     except (SafetensorError, KeyError, ValueError) as error:

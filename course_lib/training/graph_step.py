@@ -125,8 +125,9 @@ class Step:
     def _take(self, pieces: list[Any], weigh: Callable[[Any], float] | None) -> None:
         """Queue one step."""
         if weigh is not None or len(pieces) > 1:
-            shares = [share for _, share in loop._shares(pieces, weigh)]
-            for place, share in zip(self.shares, shares, strict=False):
+            weighed = list(loop._shares(pieces, weigh))
+            pieces = [piece for piece, _ in weighed]
+            for place, (_, share) in zip(self.shares, weighed, strict=False):
                 place.fill_(share)
         elif len(self.shares) > 1:
             self.shares.fill_(1.0)
@@ -148,7 +149,7 @@ class Step:
         **_: Any,
     ) -> tuple[dict[str, float], int]:
         """All steps of an epoch; what it returns and raises as of ``train_epoch``."""
-        self.model.train()
+        loop.wake(self.model)
         side = self.side
         if side is not None:
             side.wait_stream(torch.cuda.current_stream())

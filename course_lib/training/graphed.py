@@ -116,7 +116,7 @@ class Epochs:
         autocast: torch.dtype | None = None,
         **settings: Any,
     ) -> None:
-        model.train()
+        loop.wake(model)
         try:
             self.step = Step(model, optimizer, loss, groups[0], clip_norm, autocast)
             if self.replay:

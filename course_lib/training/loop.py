@@ -65,6 +65,7 @@ def fit(
 ) -> list[dict[str, float]]:
     """Train a model and report each epoch.
 
+    A part that is in evaluation mode while the model is in training mode is frozen and stays so.
     Returns one row for each epoch, from 1: ``epoch``, mean ``loss``, last ``lr`` of the first
     parameter group, mean ``grad_norm`` before clipping, ``seconds``, and what ``evaluate``
     returned.
@@ -114,6 +115,7 @@ def fit(
     }
     history: list[dict[str, float]] = []
     step = 0
+    modes = [(part, part.training) for part in model.modules()]
     for group in optimizer.param_groups:
         group.setdefault("initial_lr", group["lr"])
     if checkpoint is not None and checkpoint.exists():
@@ -129,6 +131,8 @@ def fit(
             torch.manual_seed(derive_seed(seed, epoch))
             started = time.perf_counter()
             row: dict[str, float] = {"epoch": epoch + 1}
+            for part, mode in modes:
+                part.training = mode
             try:
                 with recomputing(model, *recompute) if recompute else nullcontext():
                     measured, step = train_epoch(
@@ -193,7 +197,7 @@ def train_epoch(
         accumulate: Batches that make one step together; the last step may have fewer.
         weigh: How much a batch counts among those of its step. A loss that is a mean over rows
             wants their number, or each row of a smaller batch would count for more; if not given,
-            batches count alike.
+            batches count alike. One of weight 0, such as all padding, is left out.
 
     Raises:
         FloatingPointError: If a loss or the norm of a gradient is not finite.
@@ -202,7 +206,7 @@ def train_epoch(
         raise ValueError("autocast is float16, wanted bfloat16, which needs no scaling of the loss")
     if accumulate < 1:
         raise ValueError(f"accumulate is {accumulate}, wanted at least 1")
-    model.train()
+    wake(model)
     device = _kind_of_device(model)
     step = first_step
     max_norm = math.inf if clip_norm is None else clip_norm
@@ -240,6 +244,12 @@ def train_epoch(
     return row, step
 
 
+def wake(model: nn.Module) -> None:
+    """Training mode, but for parts that are in evaluation mode in a model that is not: frozen."""
+    if not model.training:
+        model.train()
+
+
 def _kind_of_device(model: nn.Module) -> str:
     return next(model.parameters()).device.type
 
@@ -257,7 +267,8 @@ def _shares(
     if min(weights) < 0 or not sum(weights) > 0:
         raise ValueError(f"batches of a step weigh {weights}, wanted a sum above 0, none below")
     for piece, weight in zip(pieces, weights, strict=True):
-        yield piece, weight / sum(weights)
+        if weight:  # or 0 times a loss that is NaN would be NaN
+            yield piece, weight / sum(weights)
 
 
 def _stop_unless_finite(unseen: list[tuple[int, Tensor, Tensor]]) -> None:

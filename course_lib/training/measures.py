@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course_lib.layers import evaluating
+
 
 def count_parameters(model: nn.Module) -> int:
     """Count the numbers that training changes."""
@@ -16,7 +18,8 @@ def count_parameters(model: nn.Module) -> int:
 def accuracy(logits: Tensor, labels: Tensor, *, ignore_id: int | None = None) -> float:
     """Share of labels ``(...)`` that have the largest logit ``(..., n_classes)``.
 
-    Labels ``ignore_id``, such as padding, don't count; it is NaN if none does.
+    Labels ``ignore_id``, such as padding, don't count; it is NaN if none does. Logits that hold NaN
+    are no answer, and so none that is right.
     """
     right, n = _count_right(logits, labels, ignore_id)
     return right / n if n else math.nan
@@ -31,7 +34,7 @@ def evaluate_accuracy(
 ) -> float:
     """Accuracy over many batches, each place counting once however the batches are cut.
 
-    The model is in evaluation mode and without gradients; its mode is restored.
+    The model is in evaluation mode and without gradients; the mode of each part is restored.
 
     Args:
         predict: From model and batch to logits ``(..., n_classes)`` and labels ``(...)``; if not
@@ -40,15 +43,10 @@ def evaluate_accuracy(
     """
     predict = predict or _predict_pair
     right = n = 0
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            for batch in batches:
-                more_right, more = _count_right(*predict(model, batch), ignore_id)
-                right, n = right + more_right, n + more
-    finally:
-        model.train(was_training)
+    with evaluating(model), torch.no_grad():
+        for batch in batches:
+            more_right, more = _count_right(*predict(model, batch), ignore_id)
+            right, n = right + more_right, n + more
     return right / n if n else math.nan
 
 
@@ -66,4 +64,5 @@ def _count_right(logits: Tensor, labels: Tensor, ignore_id: int | None) -> tuple
     counts = torch.ones_like(labels, dtype=torch.bool)
     if ignore_id is not None:
         counts = labels != ignore_id
-    return int(((logits.argmax(dim=-1) == labels) & counts).sum()), int(counts.sum())
+    right = (logits.argmax(dim=-1) == labels) & ~logits.isnan().any(dim=-1)
+    return int((right & counts).sum()), int(counts.sum())

@@ -9,6 +9,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import KVCache
 from course_lib.decoding import Decoded, Method, decode
+from course_lib.layers import evaluating
 from course_lib.positions.rotary import Rotary
 from course_lib.transformer.config import DecoderOnlyConfig
 from course_lib.transformer.embedding import PositionedEmbedding
@@ -138,7 +139,7 @@ class DecoderOnly(nn.Module):
     ) -> Decoded[Any]:
         """Go on with a text: the new tokens ``(B, T')``, from a beam ``(B, K, T')``.
 
-        Runs in evaluation mode and restores the mode.
+        Runs in evaluation mode and restores the mode of each part.
 
         Args:
             tokens: Integers ``(B, T)``, T at least 1; all texts are equally long.
@@ -151,14 +152,10 @@ class DecoderOnly(nn.Module):
         if tokens.ndim != 2 or tokens.shape[1] < 1:
             raise ValueError(f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T > 0")
         common = {"method": method, "max_len": max_len, "end": end, "pad": pad, **options}
-        was_training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             if cached:
                 return self._continue_cached(tokens, common)
             return self._continue_anew(tokens, common)
-        finally:
-            self.train(was_training)
 
     def _continue_cached(self, prompt: Tensor, options: dict[str, Any]) -> Decoded[Any]:
         def step(tokens: Tensor, caches: list[KVCache]) -> tuple[Tensor, list[KVCache]]:

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from course_lib.attention import KVCache
 from course_lib.decoding import Decoded, Method, check_target, decode
-from course_lib.layers import xavier_init
+from course_lib.layers import evaluating, xavier_init
 from course_lib.masks import padding_mask
 from course_lib.transformer.config import TransformerConfig
 from course_lib.transformer.embedding import PositionedEmbedding
@@ -170,8 +170,8 @@ class EncoderDecoder(nn.Module):
     ) -> Decoded[Any]:
         """Translate: tokens ``(B, T)`` without the start token, from a beam ``(B, K, T)``.
 
-        Runs in evaluation mode and restores the mode. The paper takes a beam of 4 with a
-        ``length_penalty`` of 0.6.
+        Runs in evaluation mode and restores the mode of each part. The paper takes a beam of 4
+        with a ``length_penalty`` of 0.6.
 
         Args:
             source, source_lengths: As for the model.
@@ -182,16 +182,12 @@ class EncoderDecoder(nn.Module):
         """
         config = self.config
         common = {"end": config.eos_id, "pad": config.pad_id, "method": method, "max_len": max_len}
-        was_training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             mask = self._mask(source, source_lengths)
             memory = self.encoder(self._embed_source(source), mask=mask)
             start = source.new_full((len(source),), config.bos_id)
             write = self._write_cached if cached else self._write_anew
             return write(start, memory, mask, common | options)
-        finally:
-            self.train(was_training)
 
     def _write_cached(
         self, start: Tensor, memory: Tensor, mask: Tensor, options: dict[str, Any]

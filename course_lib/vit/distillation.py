@@ -1,5 +1,6 @@
 """Learning from a teacher: a token of its own for what the teacher says."""
 
+import math
 from typing import Literal, get_args
 
 import torch
@@ -106,6 +107,9 @@ def distillation_loss(
         learned = F.cross_entropy(by_teacher, teacher.argmax(-1))
     else:
         student, target = (F.log_softmax(x / temperature, -1) for x in (by_teacher, teacher))
-        learned = F.kl_div(student, target, reduction="batchmean", log_target=True)
-        learned = learned * temperature**2
-    return (1 - weight) * F.cross_entropy(by_label, labels) + weight * learned
+        # Where the teacher forbids a class, 0 times an infinite difference would be NaN.
+        apart = torch.where(target == -math.inf, 0.0, target.exp() * (target - student))
+        learned = apart.sum() / len(teacher) * temperature**2
+    # A term of weight 0 is left out: it may be infinite.
+    terms = ((1 - weight, F.cross_entropy(by_label, labels)), (weight, learned))
+    return torch.stack([share * term for share, term in terms if share]).sum()

@@ -1,5 +1,6 @@
 """Formulas as MathML: what MathML Core draws, and nothing that a stranger could smuggle in."""
 
+import unicodedata
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
@@ -64,6 +65,11 @@ def test_formulas_of_the_course_come_out_without_remains_of_latex(
         (r"\cancel{x}", "MathML Core has no strikes"),
         (r"\begin{array}{c|c} a & b \end{array}", "ruled columns"),
         (r"a \\ b", "a line break outside"),
+        (r"\mathfrak{1}", "no fraktur 1"),
+        (r"\mathcal{L\alpha}", "no script α"),
+        (r"\~a", r"\~ (an accent of text)"),
+        (r"\begin{bmatrix} a \\ \hline b \end{bmatrix}", "MathML Core has no rules"),
+        (r"\sideset{_1}{^2}\sum", "write the indices at the sum"),
         ("  ", "nothing to show"),
     ],
 )
@@ -88,8 +94,36 @@ def test_markup_in_a_formula_stays_text() -> None:
 def test_letter_styles_become_letters_because_core_ignores_mathvariant() -> None:
     assert text(tree(r"\mathbf{1}")) == "\N{MATHEMATICAL BOLD DIGIT ONE}"
     assert text(tree(r"\boldsymbol{\theta}")) == "\N{MATHEMATICAL BOLD ITALIC SMALL THETA}"
-    assert text(tree(r"\mathbb{R}")) == "\N{DOUBLE-STRUCK CAPITAL R}"
     assert "mtext" in tags(tree(r"\mathrm{d}"))
+
+
+CAPITALS, SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.mark.parametrize(
+    ("command", "letters"),
+    [("mathbb", CAPITALS + SMALL), ("mathcal", CAPITALS + SMALL), ("mathscr", CAPITALS + SMALL),
+     ("mathfrak", CAPITALS + SMALL), ("mathit", CAPITALS + SMALL), ("mathbf", CAPITALS + SMALL),
+     ("mathsf", CAPITALS + SMALL), ("mathtt", CAPITALS + SMALL), ("mathds", "1"),
+     ("mathbbm", "1"), ("mathbf", "0123456789")],
+)  # fmt: skip
+def test_every_letter_of_a_style_is_drawn_in_it(command: str, letters: str) -> None:
+    got = text(tree(rf"\{command}{{{letters}}}"))
+    assert len(got) == len(letters) and not set(got) & set(letters)
+    assert unicodedata.normalize("NFKC", got) == letters
+    assert [text(tree(rf"\{command} {letter}")) for letter in letters] == list(got)
+
+
+@pytest.mark.parametrize("row", [r"\\[1ex]", r"\\[-.5 em]", r"\\*", r"\\*[2pt]"])
+@pytest.mark.parametrize("kind", ["aligned", "cases", "pmatrix"])
+def test_space_behind_a_row_is_no_part_of_it(row: str, kind: str) -> None:
+    plain, spaced = (tree(rf"\begin{{{kind}}} a {end} b \end{{{kind}}}") for end in (r"\\", row))
+    assert text(plain) == text(spaced)
+    assert len(plain.findall(".//{*}mtr")) == len(spaced.findall(".//{*}mtr")) == 2
+
+
+def test_a_bracket_that_begins_a_row_stays() -> None:
+    assert text(tree(r"\begin{aligned} a \\ [b, c] \end{aligned}")) == "a[b,c]"
 
 
 def test_limits_go_above_and_below_only_where_the_operator_takes_them() -> None:

@@ -101,11 +101,14 @@ def test_the_hour_is_meant_where_the_course_is(book):
         ({"weeks": 0}, "at least 1"),
         ({"weeks": 15, "zone": "Mars/Olympus"}, "no time zone 'Mars/Olympus'"),
         ({"weeks": 15, "zone": "../../etc/passwd"}, "no time zone"),
+        ({"weeks": 20, "start": date(9999, 12, 30)}, "lead out of the calendar"),
+        ({"weeks": 10**12}, "lead out of the calendar"),
+        ({"weeks": 1, "start": date.min}, "lead out of the calendar"),
     ],
 )
 def test_what_cannot_be_planned_is_said(book, asked, says):
     with pytest.raises(ValueError, match=says):
-        syllabus.plan(book, start=START, **asked)
+        syllabus.plan(book, **{"start": START, **asked})
 
 
 def test_a_chapter_without_its_head_is_named(tmp_path):

@@ -6,13 +6,17 @@ import sys
 ASKS = """
 import importlib.util
 from course_lib.checks.shell import alone
-alone({"pytest"})
+alone({"pytest", "docs"})
 print(importlib.util.find_spec("pytest"), importlib.util.find_spec("json").name)
+import docs
+print(docs.HALF)
 import pytest
 """
 
 
-def test_a_package_that_is_not_there_is_not_found_by_asking():
-    ended = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True)
-    assert ended.stdout == "None json\n"
+def test_a_package_that_is_not_there_is_not_found_by_asking_and_an_own_module_is(tmp_path):
+    (tmp_path / "docs.py").write_text("HALF = 0.5\n")
+    asked = [sys.executable, "-c", ASKS]
+    ended = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.stdout == "None json\n0.5\n"
     assert ended.stderr.endswith("pytest is not there while work is graded\n")

@@ -59,6 +59,16 @@ def test_scaling_is_fitted_on_training_rows_alone() -> None:
     torch.testing.assert_close(rows.std(0, correction=0), torch.ones(7), atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("rows", [slice(None), made().rows("train")])
+def test_a_column_that_does_not_change_in_training_keeps_its_size(rows: slice) -> None:
+    ett = made()
+    ett.values[rows, 3] = 0.1
+    windows = ett_windows(ett, "test", 24, 6)
+    test = ett.values[ett.rows("test"), 3]
+    assert windows.std[3] == 1 and windows.y.isfinite().all()
+    np.testing.assert_allclose(windows.y[0, :, 3], test[:6] - 0.1, atol=1e-6)
+
+
 def test_windows_share_memory() -> None:
     windows = ett_windows(made(), "test", 96, 24)
     assert windows.x.untyped_storage().nbytes() < 100 * 2976 * 7

@@ -53,6 +53,14 @@ def test_a_state_that_forgets_all_in_a_long_chunk_stays_finite() -> None:
     assert slope.isfinite().all()
 
 
+@pytest.mark.parametrize("chunk", [4, 64])
+def test_tokens_that_keep_nothing_empty_the_state(chunk: int) -> None:
+    q, k, v, keep, rate = drawn()
+    keep[..., [0, 3, 4]] = 0.0
+    out = gated_delta(q, k, v, keep, rate, chunk=chunk)
+    torch.testing.assert_close(out, by_the_formula(q, k, v, keep, rate))
+
+
 def test_without_keys_in_common_it_is_linear_attention() -> None:
     _, _, v, _, _ = drawn(4)
     keys = torch.eye(4, dtype=torch.float64).expand(2, 3, 4, 4)

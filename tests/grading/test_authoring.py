@@ -81,8 +81,8 @@ def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name
     course, api = stock
     shutil.copytree(root / "solutions" / name, course / "solutions" / name,
                     ignore=shutil.ignore_patterns("*.ipynb"))  # fmt: skip
-    for file in ("AGENTS.md", "answers.md", "AGENDA.md", "COMMENTS.md", "README.md"):
-        (course / "solutions" / name / file).write_text("def answer", encoding="utf-8")
+    for note in "AGENTS CLAUDE answers AGENDA COMMENTS README CLASSROOM_NOTES CLAUDE-2".split():
+        (course / "solutions" / name / f"{note}.md").write_text("def answer", encoding="utf-8")
     released = course / "exercises" / name
     made = authoring.load(root / f"solutions/{name}/{name}.md", root).files()
     for force in (False, True):

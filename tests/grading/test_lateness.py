@@ -1,5 +1,6 @@
 """Due dates, extensions and penalties: nbgrader's plugin is honoured, and a person's word more."""
 
+import json
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -129,6 +130,22 @@ def test_a_run_that_ended_between_gradebook_and_memory_is_no_persons_word(late):
     path = late.course / "autograded" / "ada" / NAME / "verdict.json"
     path.write_text(path.read_text().replace('"penalty": 2.0', '"penalty": null'))
     late.grade()
+    late.change(lambda book: book.grant_extension(NAME, "ada", days=9))
+    late.grade()
+    assert late.penalty is None
+
+
+def test_what_another_version_keeps_of_a_verdict_is_kept_and_costs_nothing(late):
+    late.configure(ZERO)
+    late.grade()
+    path = late.course / "autograded" / "ada" / NAME / "verdict.json"
+    earlier = [{"attention.softmax_gradient": "some"}]
+    newer = {"newer": [1], "earlier": earlier, "key": "", "answers": {"was": "another"}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | newer))
+    late.grade()
+    kept = json.loads(path.read_text())
+    assert kept["newer"] == [1] and kept["earlier"][:1] == earlier and "unknown" not in kept
+    assert kept["penalty"] == late.penalty == 2.0
     late.change(lambda book: book.grant_extension(NAME, "ada", days=9))
     late.grade()
     assert late.penalty is None

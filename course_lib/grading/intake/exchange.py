@@ -4,7 +4,6 @@ Both lie in a folder that a student once wrote to, so they are read as carefully
 """
 
 import os
-import re
 import secrets
 import stat
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
+
+from course_lib.grading.intake import times
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 MAX_BYTES = 200
@@ -37,8 +38,8 @@ def read_exchange_files(folder: Path) -> ExchangeFiles:
         try:
             content = _small(path)
             if name == TIMESTAMP:
-                # nbgrader would read a numeric zone that stands by itself as so many seconds.
-                submitted = parse_utc(re.sub(r" ([+-]\d\d:?\d\d)$", r"\1", content.strip()))
+                # nbgrader takes any third word for the name of a zone.
+                submitted = parse_utc(times.read(content) or content.strip())
             files[name] = content
         except Exception as error:
             notes.append(f"`{name}` cannot be read ({error}); graded as if it were not there.")

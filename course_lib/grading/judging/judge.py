@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from course_lib.checks.answer_proxy import AnswerLost
+from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
 from course_lib.checks.forbidden import named
 from course_lib.checks.import_stubs import ABSENT
@@ -192,7 +193,7 @@ def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str]
 
 def _table(report: Report) -> list[NotebookNode]:
     """What a graded cell would print and return."""
-    shown = {"text/plain": repr(report.score)}
+    shown = {"text/plain": repr(report.score), MIME: report.data()}
     return [
         _output("stream", name="stdout", text=report.table() + "\n"),
         _output("execute_result", data=shown, metadata={}, execution_count=None),

@@ -35,7 +35,8 @@ def mounts(package: Path) -> list[tuple[str, str]]:
     A second part that is empty makes a new, empty folder; one that is a link is copied as a link.
     The folder of :func:`.sandbox_package.build` is seen as ``/kit``.
     """
-    return [*_of_python(), (KIT, str(package))]
+    users = str(package / "course_lib/passwd")
+    return [*_of_python(), ("/etc/passwd", users), (KIT, str(package))]
 
 
 @cache

@@ -3,6 +3,7 @@
 import importlib.metadata
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -51,8 +52,15 @@ def _required(
 
 
 def others() -> set[str]:
-    """Names of the installed packages that a grader's worker does not have."""
-    there = {canonicalize_name(distribution.name) for distribution in required()}
+    """Names of the installed packages that a grader's worker does not have.
+
+    A package may keep copies of others inside, and show them by ``sys.path`` (setuptools does).
+    """
+    needed = list(required())
+    homes = {Path(str(one.locate_file(""))) for one in needed}
+    copies = (d for d in importlib.metadata.distributions()
+              if homes & {*Path(str(d.locate_file(""))).parents})  # fmt: skip
+    there = {canonicalize_name(distribution.name) for distribution in (*needed, *copies)}
     return {
         name
         for name, sources in importlib.metadata.packages_distributions().items()

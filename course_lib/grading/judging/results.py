@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from course_lib.grading.intake.exchange import ExchangeFiles
 
@@ -35,6 +36,7 @@ class Verdict:
     engine: str = ""  # the hash of the library and the sources that decided it
     penalty: float | None = None  # what nbgrader's plugin last wrote for lateness
     fresh: bool = True  # decided in this run
+    unknown: dict[str, Any] = field(default_factory=dict)  # what another version wrote beside
 
     @property
     def look(self) -> str:
@@ -63,8 +65,16 @@ class Task:
 
 
 def read_verdict(path: Path) -> Verdict | None:
-    """The verdict in a file; None where there is none, or one of an older form."""
+    """The verdict in a file; None where there is none, or one that is damaged or too old."""
     try:
-        return Verdict(**{**json.loads(path.read_text(encoding="utf-8")), "fresh": False})
-    except (OSError, ValueError, TypeError):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        known = {name: data.pop(name) for name in [*data] if name in Verdict.__dataclass_fields__}
+        return Verdict(**{**known, "unknown": data, "fresh": False})
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
+
+
+def as_text(verdict: Verdict) -> str:
+    """What is kept of a verdict."""
+    data = asdict(verdict)
+    return json.dumps(data.pop("unknown") | data, indent=1, ensure_ascii=False)

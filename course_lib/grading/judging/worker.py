@@ -93,6 +93,8 @@ class Shell(ZMQInteractiveShell):
         super().__init__(*args, **kwargs)
         self.raised: list[dict[str, Any]] = []
         self.screens = {"stdout": Screen(1), "stderr": Screen(2)}
+        # What a notebook asks in order to find out where it runs.
+        type(self).__name__, type(self).__module__ = "ZMQInteractiveShell", "ipykernel.zmqshell"
         count(self)
 
     def enable_gui(self, gui: str | None = None) -> None:
@@ -279,6 +281,7 @@ def _as_in_a_kernel() -> None:
         raise StdinNotImplementedError("there is nobody to answer while a notebook is graded")
 
     builtins.input = getpass.getpass = no_input
+    os.getlogin = getpass.getuser
     sys.argv = ["ipykernel_launcher.py", "-f", "kernel.json"]
     # What a notebook writes it can import; of names that are there twice Python's own counts.
     packages = (n for n, path in enumerate(sys.path) if Path(path).name == "site-packages")

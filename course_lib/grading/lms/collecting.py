@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from nbgrader.utils import parse_utc
-
 from course_lib.errors import Refused
 from course_lib.files import write_whole
+from course_lib.grading.intake import times
 from course_lib.grading.intake.exchange import TIMESTAMP, read_exchange_files
-from course_lib.grading.intake.parsing import plain
+from course_lib.grading.intake.parsing import MAX_MODULES, plain
 from course_lib.grading.lms import archive as archives
 from course_lib.grading.lms.csv_table import fold
 from course_lib.grading.lms.submissions import ArchiveFile, Submissions
@@ -112,6 +110,8 @@ class Collector:
                    for e in sorted(files, key=lambda e: e.turn)
                    if (e.file.endswith(".py") and e.stem.isidentifier())
                    or (e.file.endswith(".json") and e.stem == "experiment")}  # fmt: skip
+        if len(modules) > MAX_MODULES:
+            raise Refused(f"{len(modules)} modules beside it, at most {MAX_MODULES} are read")
         return HandIn(notebook, {**modules, f"{self.name}.ipynb": notebook.path}, when)
 
     def _notebook(self, student: str, files: Sequence[ArchiveFile]) -> ArchiveFile | None:
@@ -132,17 +132,7 @@ class Collector:
         return there and there.astimezone(UTC).replace(tzinfo=None)
 
     def _time(self, text: str) -> datetime | None:
-        """When that was; None unless a month's name or the order of ISO makes it certain."""
-        if re.fullmatch(r"\d{4}(-\d\d){5}", text):
-            text = f"{text[:10]} {text[11:].replace('-', ':')}"
-        # Brightspace leaves out the colon, which no name of a folder may have.
-        text = re.sub(r"\b(\d{1,2})(\d\d)(?= ?[AP]M\b)", r"\1:\2", text)
-        if not re.search(r"\d:\d\d", text) or not re.search(r"[^\W\d]{3}|^\d{4}-", text):
-            return None
-        try:
-            return self._utc(parse_utc(text))
-        except (ValueError, OverflowError):
-            return None
+        return self._utc(times.read(text))
 
     def _place(self, student: str, hand_in: HandIn, before: str) -> None:
         """Find out whether a hand-in is new, and what it would take the place of."""

@@ -141,6 +141,11 @@ class Submissions:
             left_out.append(f"{plain(path)}: its name can be read in more than {READINGS} ways")
         elif readings and readings[0]["file"]:
             receipts = [one for one in readings if self._receipt(one)] or readings
+            # Moodle's number of a participant stands behind a name that they have chosen.
+            if len(numbers := sorted({one.get("participant", "") for one in receipts})) > 1:
+                which = " or ".join(number or "nobody" for number in numbers)
+                left_out.append(f"{path}: its name can be read as that of participant {which}")
+                return
             owners = [self._owners(one) for one in receipts]
             # A student may be called by numbers, and may call a file as the system calls files.
             sure = [n for n, one in enumerate(owners) if one.students and not one.guess]

@@ -7,7 +7,6 @@ What other systems call a student, and what came from there and went back, is in
 import json
 import os
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sqlalchemy import NullPool, create_engine, inspect, select
 from course_lib.errors import Refused
 from course_lib.files import write_whole
 from course_lib.grading.intake.parsing import plain, unmarked
-from course_lib.grading.judging.results import read_verdict
+from course_lib.grading.judging.results import as_text, read_verdict
 from course_lib.grading.records import database, gradebook
 from course_lib.grading.records.course_folder import RENAMING, half_renamed, lock
 from course_lib.grading.records.summary import cell
@@ -157,10 +156,8 @@ def _move(course: Path, old: str, new: str) -> list[str]:
         for folder in sorted(source.iterdir()) if source.is_dir() else ():
             # A damaged one is none: what it was about is graded again.
             if verdict := read_verdict(folder / "verdict.json"):
-                known = {**asdict(verdict), "student": new}
-                write_whole(
-                    folder / "verdict.json", json.dumps(known, indent=1, ensure_ascii=False)
-                )
+                verdict.student = new
+                write_whole(folder / "verdict.json", as_text(verdict))
             moved.append(_into(folder, course / kind / new / folder.name, course))
         if source.is_dir():
             source.rmdir()

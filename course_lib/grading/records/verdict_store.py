@@ -5,9 +5,7 @@ decided from.
 """
 
 import contextlib
-import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -15,7 +13,7 @@ from nbgrader.api import Gradebook
 
 from course_lib.files import write_whole
 from course_lib.grading.intake.exchange import ExchangeFiles, placeholder_files
-from course_lib.grading.judging.results import Files, Verdict, read_verdict
+from course_lib.grading.judging.results import Files, Verdict, as_text, read_verdict
 from course_lib.grading.records import database, gradebook
 from course_lib.grading.records.course_folder import lock
 
@@ -99,7 +97,7 @@ class VerdictStore:
             if not (page / name).exists():
                 write_whole(page / name, content)
         if old:
-            verdict.penalty = old.penalty
+            verdict.penalty, verdict.unknown = old.penalty, old.unknown
             # The same hand-in, graded again, is none of its own.
             again = bool(old.answers) and old.answers != verdict.answers
             verdict.earlier = [*old.earlier, *([old.mistakes] if again else [])]
@@ -109,4 +107,4 @@ class VerdictStore:
     def remember(self, verdict: Verdict) -> None:
         """Keep a verdict beside its notebook."""
         path = self.path("autograded", verdict.student).with_name("verdict.json")
-        write_whole(path, json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+        write_whole(path, as_text(verdict))

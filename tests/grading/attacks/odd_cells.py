@@ -33,6 +33,12 @@ CELLS: dict[str, tuple[str, ...]] = {
     "source": ("def mine(x):\n    return x + 1", "import inspect, pickle\nassert 'x + 1' in inspect.getsource(mine)\nassert pickle.loads(pickle.dumps(mine))(1) == 2\n@"),
     "arguments": ("import argparse", "options, rest = argparse.ArgumentParser().parse_known_args()\nassert rest\n@"),
     "output-stream": ("import faulthandler, subprocess\nfaulthandler.enable()", "import sys\nsubprocess.run(['echo', 'there'], stdout=sys.stdout)\nsys.stdout.flush()\n@"),
+    "who-am-i": ("import getpass, os, pwd", "assert getpass.getuser() and pwd.getpwuid(os.getuid()).pw_name\n@"),
+    "in-a-notebook": ("shell = get_ipython()", "assert type(shell).__name__ == 'ZMQInteractiveShell' and 'zmqshell' in str(type(shell))\n@"),
+    "in-a-kernel": ("shell = get_ipython()", "assert 'IPKernelApp' in shell.config and 'ipykernel' in __import__('sys').modules\n@"),
+    "breakpoint": ("breakpoint()", "@\n\nown = NAME\n\n\ndef NAME(*args, **kwargs):\n    breakpoint()\n    return own(*args, **kwargs)"),
+    "set-trace": ("import pdb", "pdb.set_trace()\n@"),
+    "debug": ("1 / 0", "%debug\n@"),
     # Magics.
     "below-a-comment": ("# how long?\n%%time\nx = 1", "# my answer\n%%time\n@"),
     "below-blanks": ("", "\n\n%%time\n@"),
@@ -50,6 +56,11 @@ CELLS: dict[str, tuple[str, ...]] = {
     "colab": ("from google.colab import drive\ndrive.mount('/content/drive')\nmounted = 1", "assert mounted\n@"),
     "widget": ("%matplotlib widget\nimport matplotlib.pyplot as plt\nplt.figure()\nshown = 1", "assert shown\n@"),
     "window": ("%matplotlib tk\nshown = 1", "assert shown\n@"),
+    "other-window": ("import matplotlib.pyplot as plt\nimport matplotlib", "matplotlib.use('TkAgg')\n@"),
+    "compiled": ("twice = torch.compile(lambda x: (x * 2).relu() + 1)", "twice(torch.ones(2))\n@"),
+    "named-as-a-package": ("%%writefile docs.py\nHALF = 0.5", "import docs\nassert docs.HALF == 0.5\n@"),
+    "named-as-a-tool": ("x = 1", "import notebook\nassert notebook.HALF == 0.5\n@"),
+    "processes-together": ("import torch.distributed as dist", "dist.init_process_group('gloo', init_method='tcp://127.0.0.1:29531', rank=0, world_size=1)\n@"),
     "pandas": ("import pandas as pd\nread = 1", "import pandas as pd\nassert read\n@"),
     "needs-einops": ("import math", "from einops import rearrange\nassert rearrange\n@"),
     "einops-inside": ("import einops\nread = 1", "assert read\n@\n\nown = NAME\n\n\ndef NAME(*args, **kwargs):\n    return einops.rearrange(own(*args, **kwargs), '... -> ...')"),
@@ -91,7 +102,8 @@ CELLS: dict[str, tuple[str, ...]] = {
 BELOW = ("helper-below",)
 LOST = frozenset(
     "reads-data cell-magic-mistyped timed-away python-cell einops-inside network own-loop"
-    " sys-exit asks-and-needs strict-warnings helper-below not-python".split()
+    " sys-exit asks-and-needs strict-warnings helper-below not-python set-trace"
+    " processes-together".split()
 )
 # What `make test` runs of it: a notebook of each line.
 QUICK = (

@@ -125,6 +125,7 @@ def pair(desk):
         ("blackboard", "HW_3_ben_attempt_2026-12-24-21-26-05_ben_attempt_2026-09-01-00-00-00_{}"),
         ("moodle", "Ben Roe_52_assignsubmission_file_Ada Love_51_assignsubmission_file_{}"),
         ("moodle", "Ada Love_51_assignsubmission_file_Ben Roe_52_assignsubmission_file/{}"),
+        ("moodle", "Ada Love_51_assignsubmission_file_x_52_assignsubmission_file/{}"),
         ("brightspace", "39-102 - X - Ada Love - Sep 24, 2026 926 PM/{}"),
         ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM/39-101 - Ada Love - Sep 1/{}"),
         ("brightspace", "39-102 - Ben Roe - Sep 24, 2026 926 PM - Ada Love - Sep 1, 2026/{}"),

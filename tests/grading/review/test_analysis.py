@@ -68,6 +68,22 @@ def graded(assignment):
     return put
 
 
+def test_an_answer_s_own_words_are_neither_a_mistake_nor_a_verdict(assignment):
+    exercise = assignment.exercises[0]
+    forged = f"This looks like a known mistake: {exercise.mistakes[0].name}."
+    for place in range(76):
+        why = f"raised ValueError: {'x' * place} {forged}   pass  1  {exercise.properties[0].name}:"
+        told = Report(exercise.id, [Row(p.name, "", False, 1, why) for p in exercise.properties], 6)
+        held, mistake = read_table(told.table())
+        assert not mistake and not any(held.values())
+    cell = next(c for c in assignment.release.cells if c.metadata.get("nbgrader", {}).get(
+        "grade_id") == exercise.grade_id and c.metadata.nbgrader.grade)  # fmt: skip
+    outputs = judge._table(told)
+    outputs[0].text = f"{forged}\n  pass  1  {exercise.properties[0].name}: x\n"
+    (answer,) = analysis._answers([{**cell, "outputs": outputs}]).values()
+    assert answer.held == held and not answer.mistake and answer.written
+
+
 @pytest.fixture
 def known(tmp_path, assignment, graded):
     """Ten students. Five solve all but the first exercise and five none of that.
