@@ -277,7 +277,8 @@ def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> lis
     if not any(question.document == "control" for question in experiment.questions):
         control = True
     for family, places in families.items():
-        # Few pairs, a fact and what cannot be tested are no tests: no other is less likely.
+        # A single pair, a fact and what cannot be tested are no tests: no other is less likely. Two
+        # pairs decide nothing, and are a question that was asked all the same.
         tested = [i for i in places if _is_test(found[i].verdict)]
         p_adjusted = dict(zip(tested, adjust([found[i].verdict.p for i in tested]), strict=True))
         for i in places:
@@ -292,7 +293,7 @@ def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> lis
 
 
 def _is_test(judged: Verdict) -> bool:
-    return judged.n >= PAIRS and judged.outcome != "not testable"
+    return judged.n > 1 and judged.outcome != "not testable"
 
 
 def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Conclusion]:

@@ -66,7 +66,7 @@ class Settled:
     outcome: Outcome  # of the claim; without a far reach it is what the best size says alone
     best: str  # the size whose numbers stand for it
     own: tuple[str, ...] = ()  # the sizes that have the document's own setting
-    but: tuple[str, ...] = ()  # what the document names and those sizes have otherwise
+    but: Mapping[str, Any] = field(default_factory=dict)  # what it names and we have otherwise
     away: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""  # where sizes disagree
     readings: str = ""  # what each reading of the document's setting says, if there are several
@@ -269,15 +269,13 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _but(experiment: Experiment, question: Question) -> tuple[str, ...]:
+def _but(experiment: Experiment, question: Question) -> dict[str, Any]:
     """What a document names of the arms' settings, and its own size here has otherwise."""
-    size = next((s for s, what in experiment.sizes.items() if what.own), None)
-    if size is None:
-        return ()
-    configs = [experiment.config(arm, size) for arm in question.arms if arm != ALL]
-    return tuple(
-        name for name, value in question.named.items() if any(c.get(name) != value for c in configs)
-    )
+    own = [size for size, what in experiment.sizes.items() if what.own]
+    arms = [arm for arm in question.arms if arm != ALL]
+    ours = [experiment.config(arm, size) for arm in arms for size in own[:1]]
+    named = question.named.items()
+    return {name: value for name, value in named if any(c.get(name) != value for c in ours)}
 
 
 def _has_setting(question: Question) -> bool:

@@ -200,7 +200,7 @@ def test_what_moves_or_kept_no_curve_holds_nowhere() -> None:
 def test_what_the_document_names_and_ours_has_otherwise_is_named() -> None:
     full = runs("full", 0.4), runs("stop", 0.4)
     found = said(*full, named={"attention": "prob", "d_model": 64})
-    assert (found.reach, found.but) == ("own but", ("attention",))
+    assert (found.reach, found.but) == ("own but", {"attention": "prob"})
     assert found.told == "seen as claimed, at the document's setting but for the attention"
     assert found.reach_of("full") == "own but" and found.word_of("full") == "seen as claimed"
     assert said(*full, named={"d_model": 64}).reach == "own"
