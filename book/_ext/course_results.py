@@ -1,4 +1,4 @@
-"""The results pages: every claim with what the records say of it, a page for each document."""
+"""The results pages: a document's tables with our numbers, and every claim with its records."""
 
 from __future__ import annotations
 
@@ -31,23 +31,38 @@ def found(env: BuildEnvironment) -> tuple[dict[str, list[Card]], list[DocumentRo
 
 
 class DocumentResults(SphinxDirective):
-    """The claims of one document, and its numbers beside ours."""
+    """A document's tables, in its order: the numbers first, then the claims that they decide."""
 
     required_arguments = 1
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Read the records, and show each claim once."""
-        from course_lib.book.cards import claims, numbers, scale
+        """Read the records; show each row, and each claim once, below what the page says."""
+        from course_lib.book.cards import above, by_table, claims, lead, scale, shared, table
         from course_lib.book.results import tally
 
         (key,) = self.arguments
-        by_page, rows = found(self.env)
+        by_page, every = found(self.env)
         members = by_page.get(key, [])
-        parts = [scale(), *claims(members)]
-        its = [row for row in rows if row.printed.document == key]
-        parts += [numbers(its)] if its else []
-        shown = f'<div class="results">{"".join(parts)}</div>'
-        return [nodes.paragraph("", tally(members)), nodes.raw("", shown, format="html")]
+        its = [row for row in every if row.printed.document == key]
+        marks = shared(members)
+        made: list[nodes.Node] = [
+            nodes.paragraph("", "", nodes.strong("", line)) for line in lead(its)
+        ]
+        made += self.parse_content_to_nodes()
+        made.append(nodes.paragraph("", tally(members)))
+        said = [nodes.list_item("", nodes.paragraph("", line)) for line in above(members)]
+        made += [nodes.bullet_list("", *said)] if said else []
+        for title, lines, cards in by_table(members, its):
+            parts = [table(lines, marks)] if lines else []
+            parts += [scale(), *claims(cards, marks)] if cards else []
+            shown = nodes.raw("", f'<div class="results">{"".join(parts)}</div>', format="html")
+            if not its:
+                made.append(shown)
+                continue
+            part = nodes.section("", nodes.title("", title), shown, ids=[nodes.make_id(title)])
+            made.append(part)
+        return made
 
 
 class ResultsSummary(SphinxDirective):
@@ -55,7 +70,7 @@ class ResultsSummary(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the records and count."""
-        from course_lib.book.results import tally
+        from course_lib.book.results import decided, tally
         from course_lib.claims.ledger import DOCUMENTS
 
         made = nodes.bullet_list()
@@ -65,7 +80,21 @@ class ResultsSummary(SphinxDirective):
             link = page_link(page, self.env.docname, name)
             line = nodes.paragraph("", "", link, nodes.Text(f": {tally(by_page[key])}"))
             made += nodes.list_item("", line)
-        return [made]
+        return [made, nodes.paragraph("", decided(by_page))]
+
+
+class Margins(SphinxDirective):
+    """All margins, each with its reason."""
+
+    def run(self) -> list[nodes.Node]:
+        """Collect them from the questions."""
+        from course_lib.book.cards import margins, margins_table
+        from course_lib.experiments import EXPERIMENTS
+
+        book = Path(self.env.srcdir) / "book"
+        self.env.note_dependency(str(book / "margins.yml"))
+        shown = margins_table(margins(EXPERIMENTS.values(), book))
+        return [nodes.raw("", shown, format="html")]
 
 
 def page_of(key: str) -> str:
@@ -82,5 +111,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Register the directives."""
     app.add_directive("document-results", DocumentResults)
     app.add_directive("results-summary", ResultsSummary)
+    app.add_directive("margins", Margins)
     app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,18 +24,16 @@ from course_lib.experiments import (
     measured,
     settle,
 )
+from course_lib.experiments.questions import apart_by_machine
 from course_lib.experiments.reach import Reach
 from course_lib.strict import Number, strict
 
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
 
-WORDS = {
-    "holds": "as claimed",
-    "fails": "the other way round",
-    "no difference": "no difference seen",
-}
-"""What a row says of a size that is not the document's, and with which no other agrees."""
+WORDS = {"seen as claimed": "as claimed", "seen the other way round": "the other way round"}
+"""What a row says shorter than the sentence about it."""
+NO_PAIR = "no pair on one device"
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -85,6 +83,7 @@ class DocumentRow:
     difference: float | None = None
     runs: tuple[Record, ...] = ()  # those that the mean is of
     missing: tuple[str, ...] = ()  # arms that the question needs and that have not run at this size
+    apart: bool = False  # whether all pairs of this size are of two machines
 
     @property
     def conclusion(self) -> Conclusion | None:
@@ -96,6 +95,8 @@ class DocumentRow:
         """How far it reaches; what nobody has run reaches no document."""
         if self.settled and self.conclusion:
             return self.settled.reach_of(self.size)
+        if self.printed.conclusion and self.setting:
+            return "own, too few"
         return "own" if self.setting else "small"
 
     @property
@@ -104,9 +105,12 @@ class DocumentRow:
         if self.conclusion is None:
             if not self.n or self.missing:
                 return "not run"
+            if self.apart:
+                return NO_PAIR
             return "undecided" if self.printed.conclusion else "reference"
-        outcome = self.conclusion.verdict.outcome
-        return WORDS.get(outcome, outcome) if self.reach == "small" else outcome
+        assert self.settled is not None
+        word = self.settled.word_of(self.size)
+        return WORDS.get(word, word)
 
     @property
     def inside(self) -> bool | None:
@@ -120,19 +124,29 @@ class DocumentRow:
         return low <= self.difference <= high
 
     @property
+    def turned(self) -> bool:
+        """Whether the row is what its question subtracts; its differences then change sign."""
+        asked = (self.printed.arm, self.printed.metric)
+        return self.conclusion is not None and asked == self.conclusion.question.sides[1]
+
+    @property
     def compared_with(self) -> tuple[str, float | None]:
-        """What the row is compared with, and our number of it."""
+        """What the row is compared with, and our number of it where the row's is the other side."""
         if self.conclusion is None:
             return "", None
-        conclusion, sides = self.conclusion, self.conclusion.sides
-        if (self.printed.arm, self.printed.metric) == conclusion.question.sides[1]:
-            return sides[0], mean(conclusion.ours)
-        if self.mean is not None and not isclose(self.mean, mean(conclusion.ours)):
+        ours, theirs, sides = self.conclusion.ours, self.conclusion.theirs, self.conclusion.sides
+        if self.turned:
+            return sides[0], mean(ours)
+        if self.mean is not None and not isclose(self.mean, mean(ours)):
             # The row's number is only a part of what is compared.
-            return f"{sides[0]} {mean(conclusion.ours):.4g} less {sides[1]}", mean(
-                conclusion.theirs
-            )
-        return sides[1], mean(conclusion.theirs)
+            return f"{sides[0]} {mean(ours):.4g} less {sides[1]} {mean(theirs):.4g}", None
+        return sides[1], mean(theirs)
+
+    def signed(self, *numbers: float | None) -> tuple[float | None, ...]:
+        """A difference, or the ends of an interval of it, as this row less the other."""
+        if not self.turned:
+            return numbers
+        return tuple(-x if x is not None else None for x in reversed(numbers))
 
     def data(self) -> dict[str, Any]:
         """The row as JSON knows it."""
@@ -164,28 +178,34 @@ class DocumentRow:
         """What stands beside a verdict; keys with None where there is none."""
         conclusion, other = self.conclusion, self.compared_with
         judged = conclusion.verdict if conclusion else None
+        ends: tuple[float | None, ...] = (None, None)
+        one_more: tuple[float | None, ...] | None = None
         # A single pair has no interval.
-        several = judged is not None and judged.n > 1
-        ends = (judged.low, judged.high) if judged and several else (None, None)
+        if judged and judged.n > 1:
+            ends = self.signed(judged.low, judged.high)
+            one_more = self.signed(*judged.prediction_interval)
+        items = conclusion.over_items if conclusion else None
         return {
             "compared_with": other[0],
             "compared_mean": other[1],
-            "difference": judged.mean if judged else None,
+            "difference": self.signed(judged.mean)[0] if judged else None,
             "low": ends[0],
             "high": ends[1],
-            "prediction_interval": judged.prediction_interval if judged and several else None,
+            "prediction_interval": one_more,
             "claim": conclusion.claim if conclusion else "",
             "settled": self.settled.told if self.settled else "",
             "differs": list(conclusion.differs) if conclusion else [],
+            "differs_from_document": dict(self.settled.but) if self.settled else {},
+            "machine": self.runs[0].machine if self.runs else None,
             "converged": conclusion.converged if conclusion else None,
             "margin": judged.margin if judged else None,
             "remarks": list(judged.remarks) if judged else [],
-            "document_difference": self.difference,
+            "document_difference": self.signed(self.difference)[0],
             "document_inside": self.inside,
             "family": conclusion.question.family if conclusion else "",
             "p": judged.p if judged else None,
             "p_adjusted": conclusion.p_adjusted if conclusion else None,
-            "over_items": conclusion.over_items if conclusion else None,
+            "over_items": self.signed(*items) if items else None,
             "seeds": list(conclusion.seeds) if conclusion else [],
         }
 
@@ -258,6 +278,7 @@ def rows(
             of_size = [run for run in runs if run.size == size]
             used = [run for run in of_size if conclusion is None or run.seed in conclusion.seeds]
             values = [measured(run, entry.metric) for run in used]
+            missing, apart = _lacking(entry, experiments[entry.experiment], records, size)
             made.append(
                 DocumentRow(
                     entry,
@@ -269,7 +290,8 @@ def rows(
                     experiments[entry.experiment].sizes[size].own,
                     _difference(entry, conclusion, printed) if conclusion else None,
                     tuple(used),
-                    _missing(entry, experiments, records, size),
+                    missing,
+                    apart and conclusion is None,
                 )
             )
         if not runs:
@@ -294,14 +316,15 @@ def _seen(record: Record) -> int | None:
     return None
 
 
-def _missing(
-    entry: Reported, experiments: Mapping[str, Experiment], records: Sequence[Record], size: str
-) -> tuple[str, ...]:
-    """The arms without a record of a size among those that the row's question needs."""
-    what = experiments[entry.experiment]
-    ran = {run.arm for run in records if (run.experiment, run.size) == (what.name, size)}
-    asked = [question.arms for question in what.questions if question.key == entry.conclusion]
-    return tuple(arm for arms in asked for arm in arms if arm in what.arms and arm not in ran)
+def _lacking(
+    entry: Reported, what: Experiment, records: Sequence[Record], size: str
+) -> tuple[tuple[str, ...], bool]:
+    """What a row's question needs of a size: arms without a record, and pairs of one machine."""
+    runs = [r for r in records if (r.experiment, r.size) == (what.name, size)]
+    asked = [question for question in what.questions if question.key == entry.conclusion]
+    ran = {run.arm for run in runs}
+    missing = [arm for q in asked for arm in q.arms if arm in what.arms and arm not in ran]
+    return tuple(missing), any(apart_by_machine(question, runs) for question in asked)
 
 
 def _difference(

@@ -51,8 +51,8 @@ def pdf(
     from pypdf import PdfReader, PdfWriter
 
     html = root / "_build" / "html"
-    whole = [entry for entry in order(root) if not entry[1].startswith(_FOR_SCREENS)]
-    entries = [entry for entry in whole if only is None or entry[1] in only]
+    printed = [entry for entry in order(root) if not entry[1].startswith(_FOR_SCREENS)]
+    entries = [entry for entry in printed if only is None or entry[1] in only]
     if absent := [page for _, page in entries if not (html / page).exists()]:
         raise FileNotFoundError(f"not built: {', '.join(absent)}; run `course book` first")
     writer = PdfWriter()

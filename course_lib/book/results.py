@@ -12,15 +12,21 @@ from course_lib.book.document_rows import DocumentRow
 from course_lib.claims.ledger import DOCUMENTS
 from course_lib.experiments import Conclusion, Experiment, Record, Settled, settle
 from course_lib.experiments.one_seed import published
+from course_lib.experiments.reach import FAR, Reach
 
 OTHERS = "others"
 """The page of questions that no document asks: those of papers, guesses and the course's own."""
 
-_PLACES = {
+_PLACES: dict[Reach, str] = {
     "own": "at the document's setting",
+    "own but": "at the document's setting but for something that it names",
     "two sizes": "at two sizes that agree",
-    "small": "seen in our models only",
+    "two lengths": "at two lengths of training",
+    "own, too few": "in our models, with too few pairs at the document's setting",
+    "small": "in our models only",
 }
+"""How far a claim reaches, the furthest first."""
+
 _OUTCOMES = ("holds", "fails", "no difference", "undecided", "not testable")
 _WIDE = 98
 
@@ -91,11 +97,17 @@ def _rank(card: Card) -> tuple[int, int]:
     return [*_PLACES].index(card.settled.reach), _OUTCOMES.index(card.settled.outcome)
 
 
+def notes(settled: Settled) -> list[str]:
+    """What has to be known beside an outcome: how far it reaches, and why it is in doubt."""
+    apart = f"at size {' and '.join(settled.apart)} no pair is of one device"
+    said = [settled.where, settled.remark, *settled.conclusion.verdict.remarks]
+    return [*filter(None, said), *([apart] if settled.apart else [])]
+
+
 def outcome_of(settled: Settled) -> str:
     """The outcome for a reader, how far it reaches, and what has to be known beside it."""
-    return "; ".join(
-        [settled.told, *filter(None, [settled.remark]), *settled.conclusion.verdict.remarks]
-    )
+    first, *others = notes(settled)
+    return "; ".join([f"{settled.word}, {first}", *others])
 
 
 def interval(conclusion: Conclusion) -> str:
@@ -230,6 +242,18 @@ def tally(members: Sequence[Card]) -> str:
         counted = [f"{n} {word}" for (of, word), n in counts.items() if of == reach]
         parts += [f"{where}: {', '.join(counted)}"] if counted else []
     return "; ".join([f"{len(members)} claims", *parts]) + "."
+
+
+def decided(by_page: Mapping[str, Sequence[Card]]) -> str:
+    """What runs decide of all documents together, in a sentence."""
+    told = Counter(
+        card.settled.word
+        for page, members in by_page.items()
+        for card in members
+        if page != OTHERS and card.settled.reach in FAR
+    )
+    holds, fails = (told[word] or "no" for word in ("holds", "fails"))
+    return f"By these runs {holds} claims of the documents hold, and {fails} claims fail."
 
 
 def _words(name: str) -> str:

@@ -24,9 +24,9 @@ PATTERNS = {
 
 # Five queries and keys of width 1, and the keys one place before, at, and after each query.
 BAND_Q, BAND_K = [1, 2, 0, 1, 3], [2, 1, 3, 0, 1]
-SHIFTED = {
+SHIFTED: dict[str, list[int | None]] = {
     "the key before": [None, *BAND_K[:-1]],
-    "the key itself": BAND_K,
+    "the key itself": [*BAND_K],
     "the key after": [*BAND_K[1:], None],
 }
 BAND = [

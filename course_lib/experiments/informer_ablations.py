@@ -254,8 +254,16 @@ def _best(path: Path) -> float:
     arms=ARMS,
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 0.3, "one CPU core"),
-        "day": Size(asdict(DAY), (0, 1, 2), 37, "one CPU core", step=4, own=True),
-        "full": Size(asdict(FULL), (0, 1, 2), 3, "one GPU", own=True),
+        "day": Size(
+            asdict(DAY),
+            (0, 1, 2),
+            37,
+            "one CPU core",
+            step=4,
+            own=True,
+            reading="with the early stop",
+        ),
+        "full": Size(asdict(FULL), (0, 1, 2), 3, "one GPU", own=True, reading="after six epochs"),
     },
     questions=QUESTIONS,
 )

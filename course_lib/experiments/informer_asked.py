@@ -17,13 +17,17 @@ def compare(
     document: str,
     claim: str,
     fresh: Sequence[int] = (),
+    attention: str = "prob",
     **more: Any,
 ) -> tuple[Question, Question]:
     """Ask for the squared and for the absolute error over all test windows.
 
-    ``sign``: whether the claimed error is larger (1) or smaller (-1). Returns a question for each
-    error; those about the absolute one are a family of their own.
+    ``sign``: whether the claimed error is larger (1) or smaller (-1); ``attention``: which one the
+    report names, nothing where it names none. Returns a question for each error; those about the
+    absolute one are a family of their own.
     """
+    if attention and "attention" not in more.get("differs", ""):
+        more["named"] = {"attention": attention}
     squared = Question(
         f"{arm}/{other}", claim, document, arm, other, "mse", sign=sign, margin=MARGIN,
         items="mse", block=24, fresh=fresh, **more,

@@ -65,6 +65,7 @@ _CLAIMS = (
 )  # fmt: skip
 
 _READINGS = {"stop": "early stop", "six": "six epochs"}
+_WHEN = {"stop": "with the early stop", "six": "after six epochs"}
 
 
 def _questions() -> Iterator[Question]:
@@ -76,8 +77,10 @@ def _questions() -> Iterator[Question]:
                 yield Question(
                     f"{arm}/{other}, {said}{absolute}", f"{claim.rstrip('.')} ({said}{absolute}).",
                     "the ablation report", arm, other, metric, sign=sign, margin=MARGIN,
-                    items=metric, block=24, fresh=range(100, 103), differs=differs,
-                    family=f"{said}{absolute}",
+                    items=metric, block=24, differs=differs,
+                    family=f"{said}{absolute}", training=f"{arm}/{other}{absolute}",
+                    reading=_WHEN[reading],
+                    named={"attention": "prob" if other == "vanilla" else "full"},
                 )  # fmt: skip
 
 

@@ -1,16 +1,15 @@
 """Questions to records: what is compared with what, up to which margin, and what the rule says.
 
-A margin is the largest difference that still counts as none. It is a tenth of the error that the
-ablation report prints for its unchanged model; one point of accuracy where a document builds on
-differences of one or two, else two points; a tenth where shares of attention are compared. Margins
-were named when five seeds had been looked at: a margin closes no question by a run that is older
-than it, nor does a question that was asked later than its runs. ``fresh`` seeds were named before
-any of them was run: once they are there, they alone decide.
+A margin is the largest difference that still counts as none; ``book/margins.yml`` gives a reason
+for each. Margins were named when five seeds had been looked at: a margin closes no question by a
+run that is older than it, nor does a question that was asked later than its runs.
+``fresh`` seeds were named before any of them was run: once they are there, they alone decide. Two
+runs are a pair only if one kind of device made them, with the same products and version of torch.
 """
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
@@ -19,10 +18,20 @@ import torch
 
 from course_lib.experiments.doubts import MARGINS_NAMED, differing, moving, older
 from course_lib.experiments.record import Record, measured, unpack_items
-from course_lib.experiments.verdict import CONFIDENCE, Verdict, adjust, two_way_interval, verdict
+from course_lib.experiments.verdict import (
+    CONFIDENCE,
+    PAIRS,
+    Verdict,
+    adjust,
+    two_way_interval,
+    verdict,
+)
 from course_lib.experiments.verdict import fact as without_chance
 
-__all__ = ["Conclusion", "Measure", "Question", "answers", "conclusions", "from_table", "learned"]
+__all__ = [
+    "Conclusion", "Measure", "Question", "answers", "apart_by_machine", "conclusions", "from_table",
+    "learned",
+]  # fmt: skip
 
 Measure = str | float | Callable[[Record], float]
 """A number of a record by its key, one that needs no record, or what makes one of a record."""
@@ -49,6 +58,9 @@ class Question:
         fresh: Seeds that alone decide once all of them are there; named before they were run.
         differs: The settings in which its arms may differ, with spaces between; a test holds them
             complete.
+        named: What the document names of its arms' settings, where ours may have another value.
+        training: Shared by the questions that read the same runs at different times; ``reading``
+            says when.
     """
 
     key: str  # its short name, unique within the experiment
@@ -69,6 +81,9 @@ class Question:
     versus: str = ""  # what is subtracted, in words, where no arm and no number says it
     differs: str = ""
     asked: str = ""  # when it was asked, where that was after runs of its arms: those don't count
+    named: Mapping[str, Any] = field(default_factory=dict)
+    training: str = ""
+    reading: str = ""
 
     @property
     def sides(self) -> tuple[tuple[str, Measure], tuple[str, Measure]]:
@@ -116,6 +131,67 @@ def from_table(table: str, measures: Mapping[str, Measure] | None = None) -> tup
     return tuple(questions)
 
 
+_UNCONTROLLED = f"no control of this size has {PAIRS} pairs yet"
+_MOVING = "not trained to the end: a curve still moves by more than the margin"
+_LATE = "the margin is younger than these runs"
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the judgement of one question looks at beside its numbers."""
+
+    late: bool = False  # whether the margin is younger than a run
+    ceiling: str = ""  # why its arms cannot differ
+    moving: bool = False
+    p_adjusted: float = 0.0
+    control: bool | None = True  # whether the controls hold; None while none has enough pairs
+
+
+def _few(judged: Verdict, facts: _Facts) -> Verdict:
+    return replace(judged, outcome="undecided") if 0 < judged.n < PAIRS else judged
+
+
+def _late(judged: Verdict, facts: _Facts) -> Verdict:
+    late = facts.late and judged.outcome == "no difference"
+    return judged.remarked(_LATE, outcome="undecided") if late else judged
+
+
+def _ceiling(judged: Verdict, facts: _Facts) -> Verdict:
+    return _untested(judged, facts.ceiling) if facts.ceiling else judged
+
+
+def _moving(judged: Verdict, facts: _Facts) -> Verdict:
+    return judged.remarked(_MOVING) if facts.moving else judged
+
+
+def _unlikely(judged: Verdict, facts: _Facts) -> Verdict:
+    if judged.outcome not in ("holds", "fails") or facts.p_adjusted < 1 - CONFIDENCE:
+        return judged
+    told = f"undecided after adjustment: p {judged.p:.2g}, adjusted {facts.p_adjusted:.2g}"
+    return judged.remarked(told, outcome="undecided")
+
+
+def _uncontrolled(judged: Verdict, facts: _Facts) -> Verdict:
+    if facts.control is None:
+        return judged.remarked(_UNCONTROLLED)
+    return judged if facts.control else _untested(judged, "a control fails")
+
+
+def _untested(judged: Verdict, why: str) -> Verdict:
+    # Few pairs are undecided whatever the arms do.
+    return judged.remarked(why, outcome=None if 0 < judged.n < PAIRS else "not testable")
+
+
+ORDER = (_few, _late, _ceiling, _moving, _unlikely, _uncontrolled)
+"""What weakens a verdict, in this order; reach.py goes on with how far it reaches."""
+
+
+def _judge(judged: Verdict, facts: _Facts) -> Verdict:
+    for step in ORDER:
+        judged = step(judged, facts)
+    return judged
+
+
 @dataclass(frozen=True)
 class Conclusion:
     """A question and what the records say about it.
@@ -133,6 +209,8 @@ class Conclusion:
     over_items: tuple[float, float] | None = None
     differs: tuple[str, ...] = ()  # the settings in which the records' arms differ
     converged: bool | None = None
+    before: Verdict | None = None  # that of the interval alone, before the steps of ORDER
+    facts: _Facts = _Facts()
 
     @property
     def key(self) -> str:
@@ -180,17 +258,12 @@ class Asking(Protocol):
         """What its records decide."""
 
 
-_UNCONTROLLED = "no control of this size has two seeds yet"
-_MOVING = "not trained to the end: a curve still moves by more than the margin"
-_LATE = "the margin is younger than these runs"
-
-
 def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> list[Conclusion]:
     """What the records of one experiment and size decide: nothing, where a control fails.
 
     Returns the conclusions, controls included. Where a control fails, the measurement itself is in
-    doubt, and no other question can be tested. While a control has fewer than two seeds it decides
-    nothing either way, and a remark beside the others says so.
+    doubt, and no other question can be tested. While a control has fewer than three pairs it
+    decides nothing either way, and a remark beside the others says so.
     """
     name = experiment.name
     chosen = [r for r in records if r.experiment == name and r.size == size]
@@ -199,35 +272,28 @@ def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> lis
     for i, conclusion in enumerate(found):
         if not conclusion.control:
             families.setdefault(conclusion.question.family or name, []).append(i)
+    controls = [c.verdict.outcome == "holds" for c in found if c.control and c.verdict.n >= PAIRS]
+    control: bool | None = all(controls) if controls else None
+    if not any(question.document == "control" for question in experiment.questions):
+        control = True
     for family, places in families.items():
-        # A single pair, a fact and what cannot be tested are no tests: no other is less likely.
+        # A single pair, a fact and what cannot be tested are no tests: no other is less likely. Two
+        # pairs decide nothing, and are a question that was asked all the same.
         tested = [i for i in places if _is_test(found[i].verdict)]
         p_adjusted = dict(zip(tested, adjust([found[i].verdict.p for i in tested]), strict=True))
         for i in places:
-            question = replace(found[i].question, family=family)
-            p = p_adjusted.get(i, 1.0)
-            judged = _after_adjustment(found[i].verdict, p) if i in tested else found[i].verdict
-            found[i] = replace(found[i], question=question, verdict=judged, p_adjusted=p)
-    controls = [c for c in found if c.control and c.verdict.n > 1]
-    if any(c.verdict.outcome != "holds" for c in controls):
-        failed = "a control fails"
-        return [c if c.control else replace(c, verdict=_untested(c.verdict, failed)) for c in found]
-    if controls or not any(question.document == "control" for question in experiment.questions):
-        return found
-    return [
-        c if c.control else replace(c, verdict=c.verdict.remarked(_UNCONTROLLED)) for c in found
-    ]
+            facts = replace(found[i].facts, p_adjusted=p_adjusted.get(i, 0.0), control=control)
+            found[i] = replace(
+                found[i],
+                question=replace(found[i].question, family=family),
+                verdict=_judge(found[i].before or found[i].verdict, facts),
+                p_adjusted=p_adjusted.get(i, 1.0),
+            )
+    return found
 
 
 def _is_test(judged: Verdict) -> bool:
     return judged.n > 1 and judged.outcome != "not testable"
-
-
-def _after_adjustment(judged: Verdict, p_adjusted: float) -> Verdict:
-    if judged.outcome not in ("holds", "fails") or p_adjusted < 1 - CONFIDENCE:
-        return judged
-    told = f"undecided after adjustment: p {judged.p:.2g}, adjusted {p_adjusted:.2g}"
-    return judged.remarked(told, outcome="undecided")
 
 
 def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Conclusion]:
@@ -235,64 +301,79 @@ def answers(questions: Sequence[Question], records: Sequence[Record]) -> list[Co
 
     ``questions``: what is asked; those about arms without records are left out.
     """
-    named = {arm for question in questions for arm in question.arms} - {ALL}
-    # A run that is compared with nothing must not keep a control from the seeds of all others.
-    asked = [r for r in records if r.arm in named] if named else records
+    asked = _compared(questions, records)
     return [conclusion for question in questions for conclusion in _ask(question, asked)]
+
+
+def _compared(questions: Sequence[Question], records: Sequence[Record]) -> Sequence[Record]:
+    """The records of arms that are asked about: no other keeps a control from its seeds."""
+    named = {arm for question in questions for arm in question.arms} - {ALL}
+    return [r for r in records if r.arm in named] if named else records
+
+
+def apart_by_machine(question: Question, records: Sequence[Record]) -> set[int]:
+    """Seeds that all arms of a question have run, of one size, but not on the same machine."""
+    found: dict[int, dict[str, Any]] = {}
+    for record in records:
+        if record.arm in question.arms:
+            found.setdefault(record.seed, {})[record.arm] = record.machine
+    arms = {*question.arms} - {ALL}
+    return {
+        seed
+        for seed, machines in found.items()
+        if machines.keys() == arms and any(m != machines[question.arm] for m in machines.values())
+    }
 
 
 def _ask(question: Question, records: Sequence[Record]) -> Iterator[Conclusion]:
     first, second = question.sides
     ours, theirs = _by_seed(records, *first), _by_seed(records, *second)
-    seeds = ours.keys() & theirs.keys()
-    lead = dict.fromkeys(seeds, 0.0)
     if question.beyond:
-        _, metric = first
-        more, less = (_by_seed(records, arm, metric) for arm in question.beyond)
-        seeds &= more.keys() & less.keys()
-        lead = {seed: more[seed] - less[seed] for seed in seeds}
+        more, less = (_by_seed(records, arm, question.metric) for arm in question.beyond)
+        theirs = {s: theirs[s] + more[s] - less[s] for s in {*theirs} & {*more} & {*less}}
     asked = [r for r in records if r.arm in question.arms or ALL in question.arms]
+    seeds = (ours.keys() & theirs.keys()) - apart_by_machine(question, asked)
     seeds -= older(asked, question.asked)
     fresh = set(question.fresh)
     chosen = sorted(fresh if fresh and fresh <= seeds else seeds - fresh)
     if not chosen:
         return
 
-    def judge(seeds: Sequence[int]) -> Verdict:
+    def compare(seeds: Sequence[int]) -> Verdict:
         sides = [[side[seed] for seed in seeds] for side in (ours, theirs)]
-        differences = [a - b - lead[s] for a, b, s in zip(*sides, seeds, strict=True)]
+        differences = [a - b for a, b in zip(*sides, strict=True)]
         if len(seeds) > 1 and all(len({*s}) == 1 for s in sides) and differences[0]:
             return without_chance(differences[0], question.sign)
         return verdict(differences, question.sign, question.margin)
 
-    judged = judge(chosen)
-    if judged.outcome == "no difference":
-        late = older(asked, max(MARGINS_NAMED, question.asked))
-        if late & {*chosen}:
-            chosen = [seed for seed in chosen if seed not in late] or chosen
-            judged = judge(chosen)
-            if late & {*chosen}:
-                judged = judged.remarked(_LATE, outcome="undecided")
-    values = [mean(side[seed] for seed in chosen) for side in (ours, theirs)]
-    for doubt in _doubts(question, values):
-        judged = _untested(judged, doubt)
+    judged = compare(chosen)
+    late = older(asked, max(MARGINS_NAMED, question.asked)) & {*chosen}
+    if judged.outcome == "no difference" and late and late != {*chosen}:
+        chosen, late = [seed for seed in chosen if seed not in late], set()
+        judged = compare(chosen)
     used = [r for r in asked if r.seed in chosen]
     by_arm = {r.arm: [s for s in used if s.arm == r.arm] for r in used}
     # Where any difference counts, a tenth of ours does.
     unit = question.margin or abs(judged.mean) / 10
     moves = [moving(runs, question.metric, unit) for runs in by_arm.values()]
-    if any(moves) and question.document != "control":
-        judged = judged.remarked(_MOVING)
-    compared = [] if ALL in question.arms else [runs[0].config for runs in by_arm.values()]
+    values = [mean(side[seed] for seed in chosen) for side in (ours, theirs)]
+    facts = _Facts(
+        late=bool(late),
+        ceiling=_ceiling_of(question, values),
+        moving=any(moves) and question.document != "control",
+    )
+    pair = [r.config | r.machine for r in used if r.seed == chosen[0]]
     yield Conclusion(
         question,
-        judged,
+        _judge(judged, facts),
         tuple(chosen),
         tuple(ours[seed] for seed in chosen),
         tuple(theirs[seed] for seed in chosen),
         over_items=_over_items(question, records, chosen),
-        differs=differing(compared),
-        converged=None if not moves or set(moves) == {None} else not any(moves),
+        differs=() if ALL in question.arms else differing(pair),
+        converged=None if not moves or None in moves else not any(moves),
+        before=judged,
+        facts=facts,
     )
 
 
@@ -302,18 +383,12 @@ def _said(measure: Measure) -> str:
     return "" if callable(measure) else f"{measure:g}"
 
 
-def _doubts(question: Question, means: Sequence[float]) -> Iterator[str]:
-    """Why a question can't be tested by arms with these means."""
+def _ceiling_of(question: Question, means: Sequence[float]) -> str:
+    """Why a question can't be tested by arms with these means, if it can't."""
     bound, margin = question.bound, question.margin
-    if bound is None or margin is None:
-        return
-    if all(abs(bound - value) < margin for value in means):
-        yield f"a ceiling: both arms are within {margin:g} of {bound:g}"
-
-
-def _untested(judged: Verdict, why: str) -> Verdict:
-    # A single pair is undecided whatever the arms do.
-    return judged.remarked(why, outcome=None if judged.n == 1 else "not testable")
+    if bound is None or margin is None or any(abs(bound - value) >= margin for value in means):
+        return ""
+    return f"a ceiling: both arms are within {margin:g} of {bound:g}"
 
 
 def _by_seed(records: Sequence[Record], arm: str, measure: Measure) -> Mapping[int, float]:

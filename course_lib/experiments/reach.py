@@ -1,23 +1,33 @@
 """What all sizes of an experiment say of a claim together, and how far that reaches.
 
 A small model that is trained for a minute is another question than a document's. So a claim *holds*
-or *fails* by runs at the document's own setting, or where two sizes agree of which one is three
-times as large and one at least was trained to the end; each needs three pairs. Where a document
-leaves open which of two settings was its own, they have to point the same way. All else is what was
-seen in these models.
+or *fails* in two cases only: by runs at the document's own setting, with nothing of what it names
+left out; or where two sizes of model or data agree, of which one was trained to the end. Each needs
+three pairs, and curves that were kept and no longer move. A rate that decays flattens any curve. So
+*trained to the end* also needs a run of the same settings with twice the steps, which differs by no
+more than the margin. One training that is read twice is no two tests: each reading has its own
+pairs, and both must decide alike. All else is what was seen in these models.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from course_lib.experiments.doubts import differing
-from course_lib.experiments.questions import ALL, Conclusion, Question, conclusions
+from course_lib.experiments.questions import (
+    ALL,
+    Conclusion,
+    Question,
+    apart_by_machine,
+    conclusions,
+)
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment
-from course_lib.experiments.verdict import Outcome
+from course_lib.experiments.verdict import PAIRS, Outcome
 
-Reach = Literal["own", "two sizes", "small"]
+Reach = Literal["own", "own but", "own, too few", "two sizes", "two lengths", "small"]
+FAR: tuple[Reach, ...] = ("own", "two sizes")
+"""What reaches a document; the others say what was seen."""
 
 WITH_SETTINGS = ("the CIFAR-10 report", "the ablation report")
 """Those whose claims, and what is asked beside them, are about a setting: that of the size which is
@@ -32,33 +42,36 @@ SEEN = {
 }
 """What a small size alone says of each outcome."""
 
-APART = 3.0
-"""How many times as large one of two sizes is at the least, in weights or in examples seen."""
+APART, TWICE = 3.0, 2.0
+"""How many times as large one of two sizes is, and as long a run that shows that another ended."""
 
 DECIDED = ("holds", "fails", "no difference")
-
-PAIRS = 3
-"""Fewer say nothing of a document: with two, the spread is known from one difference alone."""
+LENGTH = {"epochs", "rounds", "steps"}
+"""The settings in which two lengths of one training differ."""
 
 
 @dataclass(frozen=True)
 class Settled:
     """A claim, and what the records of all sizes say about it.
 
-    ``reach``: ``"own"`` where the document's own setting decides or leaves open, ``"two sizes"``
-    where two agree and one was trained to the end, else ``"small"``; ``away``: of each other size,
-    how far it is from that.
+    ``reach``: ``"own"`` where the document's own setting decides or leaves open, ``"own but"``
+    where that differs in something that the document names, ``"two sizes"`` where two agree and one
+    was trained to the end, ``"two lengths"`` where only the training was longer, else ``"small"``;
+    ``away``: of each other size, how far it is from the document's.
     """
 
     question: Question
     found: Mapping[str, Conclusion]  # what each size says, small ones first
     reach: Reach
-    outcome: Outcome  # of the claim; with reach "small" it is what the best size says alone
+    outcome: Outcome  # of the claim; without a far reach it is what the best size says alone
     best: str  # the size whose numbers stand for it
     own: tuple[str, ...] = ()  # the sizes that have the document's own setting
+    but: Mapping[str, Any] = field(default_factory=dict)  # what it names and we have otherwise
     away: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""  # where sizes disagree
-    unfinished: bool = False  # whether two sizes agree of which neither was trained to the end
+    readings: str = ""  # what each reading of the document's setting says, if there are several
+    apart: tuple[str, ...] = ()  # sizes whose only pairs are of two machines
+    unfinished: bool = False  # whether two sizes agree, neither shown to be trained to the end
 
     @property
     def conclusion(self) -> Conclusion:
@@ -68,24 +81,27 @@ class Settled:
     @property
     def word(self) -> str:
         """The outcome in a reader's words; only what reaches a document *holds* or *fails*."""
-        return SEEN[self.outcome] if self.reach == "small" else self.outcome
+        return self.outcome if self.reach in FAR else SEEN[self.outcome]
 
     @property
     def where(self) -> str:
         """How far it reaches, in a reader's words."""
+        setting = "at the document's setting"
+        if self.reach == "own":
+            return f"{setting}: {self.readings}" if self.readings else setting
+        if self.reach == "own but":
+            return f"{setting} but for the {' and '.join(self.but)}"
+        if self.reach == "two lengths":
+            return "at two lengths of training"
+        if self.reach == "two sizes":
+            return "at two sizes that agree"
         if self.unfinished:
-            return "at two sizes that agree, neither trained to the end"
-        if self.reach == "small" and self.own:
-            return "with too few pairs at the document's setting to decide"
-        if self.reach == "small":
-            return (
-                "not tested at the document's size"
-                if _has_setting(self.question)
-                else "by one size alone"
-            )
-        if self.reach == "own" and len(self.own) > 1 and self.outcome in DECIDED:
-            return "at each setting that the document may mean"
-        return "at the document's setting" if self.reach == "own" else "at two sizes that agree"
+            return "at two sizes that agree, neither shown to be trained to the end"
+        if self.reach == "own, too few":
+            return f"with too few pairs {setting} to decide"
+        if _has_setting(self.question):
+            return "not tested at the document's size"
+        return "by one size alone"
 
     @property
     def told(self) -> str:
@@ -95,22 +111,27 @@ class Settled:
     def __str__(self) -> str:
         others = (f"{size}: {self.found[size].verdict.mean:+.3g}" for size in self.found)
         aside = [s for s in others if not s.startswith(f"{self.best}:")]
-        judged = self.conclusion.verdict
-        numbers = str(judged).partition(": ")[2]
-        said = f"{self.told}: {numbers}"
-        return "; ".join([said, *filter(None, [self.remark]), *aside])
+        numbers = str(self.conclusion.verdict).partition(": ")[2]
+        return "; ".join([f"{self.told}: {numbers}", *filter(None, [self.remark]), *aside])
 
     def reach_of(self, size: str) -> Reach:
         """How far what one of the sizes says reaches."""
-        said = self.found[size].verdict
-        alike = said.outcome == self.outcome
-        if size in self.own and _enough(said.n) and (alike or said.outcome not in DECIDED):
-            return "own"
-        return "two sizes" if self.reach == "two sizes" and alike else "small"
+        if size in self.own:
+            if self.but:
+                return "own but"
+            return "own" if _enough(self.found[size]) else "own, too few"
+        alike = self.found[size].verdict.outcome == self.outcome
+        return self.reach if self.reach in ("two sizes", "two lengths") and alike else "small"
+
+    def word_of(self, size: str) -> str:
+        """What one of the sizes says, in a reader's words."""
+        said = self.found[size]
+        far = self.reach_of(size) in FAR and trained(said)
+        return said.verdict.outcome if far else SEEN[said.verdict.outcome]
 
 
 def settle(experiment: Experiment, records: Sequence[Record]) -> list[Settled]:
-    """Each claim of an experiment once, over all sizes at which it has records."""
+    """Each claim of an experiment once, over all sizes at which it has pairs."""
     by_size = {
         size: {c.key: c for c in conclusions(experiment, records, size)}
         for size in experiment.sizes
@@ -123,67 +144,138 @@ def settle(experiment: Experiment, records: Sequence[Record]) -> list[Settled]:
         if c.converged is False
         for arm in c.question.arms
     }
-    return [
-        _settle(experiment, found, {s for s in found if {(s, a) for a in question.arms} & moving})
-        for question in experiment.questions
-        if (found := {s: cs[question.key] for s, cs in by_size.items() if question.key in cs})
-    ]
+    made = []
+    for question in experiment.questions:
+        found = {
+            size: replace(cs[question.key], converged=False)
+            if {(size, arm) for arm in question.arms} & moving
+            else cs[question.key]
+            for size, cs in by_size.items()
+            if question.key in cs
+        }
+        apart = tuple(
+            size
+            for size in experiment.sizes
+            if size not in found and apart_by_machine(question, _of_size(records, experiment, size))
+        )
+        if found:
+            made.append(replace(_settle(experiment, found), apart=apart))
+    return [_together(one, made) for one in made]
 
 
-def _settle(experiment: Experiment, found: Mapping[str, Conclusion], moving: set[str]) -> Settled:
+def _of_size(records: Sequence[Record], experiment: Experiment, size: str) -> list[Record]:
+    return [r for r in records if (r.experiment, r.size) == (experiment.name, size)]
+
+
+def _settle(experiment: Experiment, found: Mapping[str, Conclusion]) -> Settled:
     question = next(iter(found.values())).question
     configs = {size: _config(experiment, question, size) for size in found}
     setting = next((s for s, size in experiment.sizes.items() if size.own), None)
     own = tuple(s for s in found if experiment.sizes[s].own and _has_setting(question))
-    decided = [s for s, c in found.items() if c.verdict.outcome in DECIDED]
-    outcomes = {found[s].verdict.outcome for s in decided}
-    pairs = {s: found[s].verdict.n for s in found}
-    enough = [s for s in found if _enough(pairs[s])]
-    judges = [s for s in own if s in enough]
-    reach: Reach = "small"
-    remark = ""
-    unfinished = False
+    enough = [s for s in found if _enough(found[s])]
+    decided = [s for s in enough if found[s].verdict.outcome in DECIDED]
     # The larger of two that say as much stands for both.
-    best = max((s for s in decided or found), key=lambda s: (pairs[s] != 1, [*found].index(s)))
-    if judges:
-        reach = "own"
-        best = max(judges, key=lambda s: (s in decided, pairs[s]))
-        said = {found[s].verdict.outcome for s in judges if s in decided}
-        outcome: Outcome = found[best].verdict.outcome
-        if len(said) > 1 or any(_contradicts(found[best], found[s]) for s in own):
-            outcome = "undecided"
-            # What the document leaves open.
-            free = differing([configs[s] for s in own])
-            remark = f"it depends on the {' and '.join(free)}, of which the document says nothing"
-        elif {found[s].verdict.outcome for s in decided if s not in own} - {outcome}:
-            remark = f"a small size {'says otherwise' if said else 'alone decides'}"
-    elif len(outcomes) > 1:
-        outcome, remark = "undecided", "sizes disagree"
-    else:
-        outcome = found[best].verdict.outcome
-        agree = [s for s in decided if s in enough]
-        if any(apart(configs[a], configs[b]) for a in agree for b in agree):
-            unfinished = moving.issuperset(agree)
-            reach = "small" if unfinished else "two sizes"
+    best = max(
+        found, key=lambda s: (s in decided, s in enough, found[s].verdict.n > 1, [*found].index(s))
+    )
     away = {
         s: distance(configs[s], _config(experiment, question, setting))
         for s in found
         if setting and s not in own
     }
-    return Settled(question, found, reach, outcome, best, own, away, remark, unfinished)
+    outcome = found[best].verdict.outcome
+    one = Settled(question, found, "small", outcome, best, own, _but(experiment, question), away)
+    if judges := [s for s in own if s in enough]:
+        best = max(judges, key=lambda s: (s in decided, found[s].verdict.n))
+        outcome = found[best].verdict.outcome
+        others = {found[s].verdict.outcome for s in decided if s not in own} - {outcome}
+        remark = f"a small size {'says otherwise' if best in decided else 'alone decides'}"
+        one = replace(one, reach="own", outcome=outcome, best=best, remark=remark if others else "")
+        if one.but:
+            return replace(one, reach="own but")
+        readings = {s: size.reading for s, size in experiment.sizes.items() if size.own}
+        if len(readings) > 1:
+            return _read([(when, found.get(s)) for s, when in readings.items()], one)
+        return one if trained(found[best]) else replace(one, outcome="undecided")
+    if len({found[s].verdict.outcome for s in decided}) > 1:
+        return replace(one, outcome="undecided", remark="sizes disagree")
+    kinds = {apart(configs[a], configs[b]) for a in decided for b in decided}
+    if "size" in kinds:
+        ended = any(_ended(experiment, found, s) for s in decided)
+        return replace(one, reach="two sizes" if ended else "small", unfinished=not ended)
+    if "length" in kinds:
+        return replace(one, reach="two lengths")
+    return replace(one, reach="own, too few") if own else one
 
 
-def _enough(pairs: int) -> bool:
+def _together(one: Settled, all_: Sequence[Settled]) -> Settled:
+    """A claim beside what the other questions say that read the same training."""
+    if not one.question.training or one.reach != "own":
+        return one
+    twins = [s for s in all_ if s.question.training == one.question.training]
+    return _read([(s.question.reading, s.found.get(one.best)) for s in twins], one)
+
+
+def _read(readings: Sequence[tuple[str, Conclusion | None]], one: Settled) -> Settled:
+    """A claim by all readings of the document's setting: they decide alike, or it is undecided."""
+    outcomes = {
+        c.verdict.outcome if c and _enough(c) and trained(c) else "undecided" for _, c in readings
+    }
+    outcome: Outcome = outcomes.pop() if len(outcomes) == 1 else "undecided"
+    best = one.conclusion.verdict
+    said = "; ".join(_reading(when, c, best.mean) for when, c in readings)
+    return replace(one, outcome=outcome, readings=said)
+
+
+def _reading(when: str, found: Conclusion | None, mean: float) -> str:
+    if found is None:
+        return f"{when} there is no pair on one device"
+    n = found.verdict.n
+    pairs = f"{n} pair{'s' * (n > 1)}"
+    if _enough(found):
+        return f"{found.verdict.said} {when} ({pairs})"
+    way = "the same way" if found.verdict.mean * mean > 0 else "the other way"
+    return f"{when} {pairs} point{'s' * (n == 1)} {way}, which decides nothing"
+
+
+def _enough(found: Conclusion) -> bool:
     # A fact needs none.
-    return not 0 < pairs < PAIRS
+    return not 0 < found.verdict.n < PAIRS
 
 
-def _contradicts(judged: Conclusion, other: Conclusion) -> bool:
-    """Whether another setting, be it by one pair, points away from what was decided."""
-    decided, mean = judged.verdict, other.verdict.mean
-    if decided.outcome == "no difference":
-        return abs(mean) > (decided.margin or 0.0)
-    return decided.outcome in DECIDED and mean * decided.mean < 0
+def trained(found: Conclusion) -> bool:
+    """Whether curves were kept, and none moves when training ends; a fact has none."""
+    return found.converged is True or found.verdict.n == 0
+
+
+def _ended(experiment: Experiment, found: Mapping[str, Conclusion], size: str) -> bool:
+    """Whether a run of the same settings with twice the steps says as much, up to the margin."""
+    question, said = found[size].question, found[size]
+    if not trained(said) or question.margin is None:
+        return False
+    config = _config(experiment, question, size)
+    for other, longer in found.items():
+        theirs = _config(experiment, question, other)
+        times = _shares(theirs, config, "steps").get("steps", 0.0)
+        if times < TWICE or not {*differing([config, theirs])} <= LENGTH:
+            continue
+        sides = ((said.ours, longer.ours), (said.theirs, longer.theirs))
+        if all(abs(_mean(a) - _mean(b)) <= question.margin for a, b in sides):
+            return True
+    return False
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _but(experiment: Experiment, question: Question) -> dict[str, Any]:
+    """What a document names of the arms' settings, and its own size here has otherwise."""
+    own = [size for size, what in experiment.sizes.items() if what.own]
+    arms = [arm for arm in question.arms if arm != ALL]
+    ours = [experiment.config(arm, size) for arm in arms for size in own[:1]]
+    named = question.named.items()
+    return {name: value for name, value in named if any(c.get(name) != value for c in ours)}
 
 
 def _has_setting(question: Question) -> bool:
@@ -231,10 +323,19 @@ def _widths(config: Mapping[str, Any]) -> Iterator[float]:
         yield width * width + width * inner / 2
 
 
-def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether one of two sizes is at least three times as large, in weights or examples seen."""
-    shares = _shares(one, other, "weights", "seen").values()
-    return any(share >= APART or share <= 1 / APART for share in shares)
+def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Whether one of two runs is three times as large, in weights or data, or only as long.
+
+    Returns ``"size"``, ``"length"`` or nothing.
+    """
+
+    def far(*names: str) -> bool:
+        shares = _shares(one, other, *names).values()
+        return any(share >= APART or share <= 1 / APART for share in shares)
+
+    if far("weights", "data"):
+        return "size"
+    return "length" if far("steps", "seen") else ""
 
 
 def _shares(one: Mapping[str, Any], other: Mapping[str, Any], *names: str) -> dict[str, float]:

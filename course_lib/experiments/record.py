@@ -68,6 +68,10 @@ def _unpackable(items: str) -> str:
     return items
 
 
+MIXED = ("image-data-curve", "image-models", "image-recipes", "vit-2026")
+"""Experiments whose products are in bfloat16 where the device has them; a record that does not say
+whether it has is of one that did."""
+
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 _Filled = Annotated[dict[str, Any], Field(min_length=1)]
 _Seconds = Annotated[Number, Field(ge=0)]
@@ -119,6 +123,18 @@ class Record:
     def file_name(self) -> str:
         """Name of its file, unique within the experiment."""
         return record_name(self.arm, self.size, self.seed)
+
+    @property
+    def machine(self) -> dict[str, str]:
+        """Kind of device, products of matrices and torch: in these, too, a pair must not differ."""
+        ours = self.hardware
+        named = (ours.get(key) for key in ("autocast", "products", "float32_products"))
+        mixed = self.experiment in MIXED and ours.get("bfloat16", True)
+        return {
+            "device": ours.get("gpu") or ours.get("device", ""),
+            "products": "bfloat16" if mixed else next(filter(None, named), "float32"),
+            "torch": self.versions.get("torch", ""),
+        }
 
     def to_json(self) -> str:
         """The record as JSON text, fields in a fixed order."""
@@ -219,13 +235,14 @@ def write_record(record: Record, results_dir: Path) -> Path:
 def pair_by_seed(
     records: Sequence[Record], larger: str, smaller: str, size: str = "cpu"
 ) -> list[tuple[Record, Record]]:
-    """Records of two arms that share a seed, in the order of the seeds."""
+    """Records of two arms that share seed and machine, in the order of the seeds."""
     by_arm: dict[str, dict[int, Record]] = {larger: {}, smaller: {}}
     for record in records:
         if record.size == size and record.arm in by_arm:
             by_arm[record.arm][record.seed] = record
     seeds = sorted(by_arm[larger].keys() & by_arm[smaller].keys())
-    return [(by_arm[larger][seed], by_arm[smaller][seed]) for seed in seeds]
+    pairs = [(by_arm[larger][seed], by_arm[smaller][seed]) for seed in seeds]
+    return [(one, other) for one, other in pairs if one.machine == other.machine]
 
 
 def measured(record: Record, metric: str) -> float:

@@ -24,6 +24,7 @@ class Size:
     step: int = 0  # when its turn is in course run --all: small steps come first
     arms: tuple[str, ...] = ()  # the arms of the committed set; all if not given
     own: bool = False  # whether this is the setting of the document that the experiment repeats
+    reading: str = ""  # where the document leaves open when a run is tested: when this one is
 
 
 @dataclass(frozen=True)

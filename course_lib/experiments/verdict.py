@@ -13,6 +13,9 @@ from torch import Tensor
 
 CONFIDENCE = 0.95
 
+PAIRS = 3
+"""Fewer decide nothing: with two, the spread is known from one difference alone."""
+
 Outcome = Literal["holds", "fails", "no difference", "undecided", "not testable"]
 FACT = "a fact: nothing in it is drawn by chance"
 

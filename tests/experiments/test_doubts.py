@@ -58,6 +58,23 @@ def test_every_question_names_all_settings_in_which_its_arms_differ() -> None:
             assert found == named, (experiment.name, question.key)
 
 
+def test_no_pair_of_the_book_is_of_two_machines() -> None:
+    """Nor do its arms differ in a setting that the question does not name."""
+    records = load_records(SHIPPED_RESULTS)
+    for what in EXPERIMENTS.values():
+        for size in what.sizes:
+            mine = [r for r in records if (r.experiment, r.size) == (what.name, size)]
+            for found in conclusions(what, mine, size):
+                machines = {
+                    (r.seed, tuple(r.machine.items()))
+                    for r in mine
+                    if r.arm in found.question.arms and r.seed in found.seeds
+                }
+                if len(found.question.arms) > 1:
+                    assert len(machines) == len(found.seeds), (what.name, size, found.key)
+                assert {*found.differs} <= {*found.question.differs.split()}
+
+
 def test_one_setting_more_is_a_confounder() -> None:
     one, other = {"kind": "vit", "rate": 0.1, "n_test": 5}, {"kind": "resnet", "rate": 0.1}
     assert differing([one, other]) == ("kind",)

@@ -19,7 +19,13 @@ from course_lib.experiments import (
     load_record,
 )
 from course_lib.experiments import questions as questions_module
-from course_lib.experiments.questions import ALL, answers, from_table, learned
+from course_lib.experiments.questions import (
+    ALL,
+    answers,
+    apart_by_machine,
+    from_table,
+    learned,
+)
 from course_lib.experiments.record import pack_items
 from course_lib.experiments.registry import Job, Outcome
 
@@ -144,10 +150,10 @@ def test_nothing_can_be_tested_where_a_control_fails() -> None:
     assert "not testable: +0.201" in str(failed[0]) and "a control fails" in str(failed[0])
 
 
-def test_a_control_of_one_seed_decides_nothing_and_is_told_of() -> None:
+def test_a_control_of_few_seeds_decides_nothing_and_is_told_of() -> None:
     control = Question("alike", "It is seen.", "control", "third", "small", "score")
-    said = "no control of this size has two seeds yet"
-    for more in ([], [record("third", 0, 0.9)]):
+    said = "no control of this size has 3 pairs yet"
+    for more in ([], [record("third", s, 0.9) for s in range(2)]):
         found, *_ = conclusions(toy(BIG, control), [*runs(0.2), *more], "cpu")
         assert found.verdict.outcome == "holds" and said in found.verdict.remarks
     both = [record("third", s, 0.9) for s in range(3)]
@@ -167,12 +173,39 @@ def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arm
     assert alone.seeds == (0,)
 
 
-def test_a_single_pair_is_no_test_of_its_family() -> None:
-    single = replace(BIG, key="single", arm="third")
-    records = [*runs(0.2), record("third", 0, 0.9)]
-    big, alone = conclusions(toy(BIG, single), records, "cpu")
-    assert alone.verdict.n == 1 and alone.p_adjusted == 1.0
-    assert big.p_adjusted == big.verdict.p
+@pytest.mark.parametrize("n", [1, 2])
+def test_fewer_than_three_pairs_decide_nothing_and_one_is_no_test_of_its_family(n: int) -> None:
+    few = replace(BIG, key="few", arm="third")
+    records = [*runs(0.2), *(record("third", s, 0.9 + 0.01 * s) for s in range(n))]
+    big, alone = conclusions(toy(BIG, few), records, "cpu")
+    assert (alone.verdict.n, alone.verdict.outcome) == (n, "undecided")
+    assert (alone.p_adjusted == 1.0) == (n == 1)
+    assert (big.p_adjusted == big.verdict.p) == (n == 1)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "versions"),
+    [
+        ({"device": "cuda", "gpu": "a card"}, {}),
+        ({"products": "tf32"}, {}),
+        ({}, {"torch": "2.11.0"}),
+    ],
+)
+def test_runs_of_two_machines_are_no_pair(
+    hardware: dict[str, str], versions: dict[str, str]
+) -> None:
+    elsewhere = [
+        replace(r, hardware=r.hardware | hardware, versions=r.versions | versions)
+        if r.arm == "big" and r.seed < 3
+        else r
+        for r in runs(0.2, range(6))
+    ]
+    (found,) = answers([BIG], elsewhere)
+    assert found.seeds == (3, 4, 5) and found.differs == ()
+    assert apart_by_machine(BIG, elsewhere) == {0, 1, 2}
+    assert not answers([BIG], [r for r in elsewhere if r.seed < 3])
+    # A number less another one of the same run is of one machine.
+    assert answers([replace(BIG, arm=ALL, other="", minus=0.0)], elsewhere)[0].verdict.n == 6
 
 
 def test_p_values_are_adjusted_within_a_family_and_controls_are_in_none() -> None:
