@@ -56,7 +56,7 @@ def pages(built_book: Path) -> dict[str, Page]:
 def test_the_table_of_contents_is_complete(built_book: Path) -> None:
     written = {
         path.relative_to(ROOT).with_suffix("").as_posix()
-        for folder in (".", "api", "chapters")
+        for folder in (".", "api", "chapters", "lab")
         for path in BOOK.glob(f"{folder}/*.md")
     }
     # test_api has those of the library.
@@ -144,7 +144,7 @@ def test_every_claim_is_on_its_page(pages: dict[str, Page]) -> None:
 
 def test_only_cited_papers_are_listed() -> None:
     listed = re.findall(r"^@\w+\{([^,]+),", (BOOK / "references.bib").read_text(), re.M)
-    sources = [*BOOK.glob("*.md"), *BOOK.glob("chapters/*.md"), BOOK / "claims.yml"]
+    sources = [*BOOK.rglob("*.md"), BOOK / "claims.yml"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     cited = {
         key.strip()
