@@ -43,6 +43,7 @@ from course_lib.attention_maps.metrics import (
     relation_score,
     stripe_score,
     top_mass,
+    uniform_heads,
 )
 from course_lib.attention_maps.probes import (
     LinearProbe,
@@ -61,4 +62,5 @@ __all__ = [
     "mean_relative_position", "monotonicity", "offset_score", "pair_excess", "probe_selectivity",
     "random_importance", "reachability", "received", "relation_baseline", "relation_score",
     "silencing_curve", "spare_one_by_one", "stripe_score", "synthetic_map", "top_mass",
+    "uniform_heads",
 ]  # fmt: skip

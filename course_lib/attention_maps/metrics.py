@@ -46,6 +46,22 @@ def entropy(
     return _mean(rows, counted)
 
 
+def uniform_heads(
+    weights: Tensor, *, mask: Tensor | None = None, tolerance: float = 1e-3
+) -> Tensor:
+    """Whether each map attends to all visible keys alike: boolean ``(...)``.
+
+    A map is uniform if its normalised :func:`entropy` is within the tolerance of 1. Such a head
+    averages, and how far it looks, or where, says nothing about training. ``weights`` ``(..., T,
+    S)`` and mask as for :func:`entropy`.
+
+    Example:
+        >>> uniform_heads(torch.stack([torch.eye(4), torch.full((4, 4), 0.25)]))
+        tensor([False,  True])
+    """
+    return entropy(weights, mask=mask, normalised=True) > 1 - tolerance
+
+
 def max_weight(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
     """How much the most attended key of a query gets. Arguments as for :func:`entropy`."""
     return _mean(weights.amax(dim=-1), _counted(weights, queries))

@@ -13,6 +13,7 @@ Arrangement = Literal["neither", "residual", "norm", "post", "pre"]
 ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
 """What surrounds each part f of a block: f(x); x + f(x); f(norm(x)); norm(x + f(x)); x +
 f(norm(x)). The third and the last end with one more norm."""
+Start = Literal["xavier", "torch"]
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,19 @@ def token_diversity(x: Tensor) -> Tensor:
 
 
 def depth_profile(
-    arrangement: Arrangement, n_layers: int, *, d_model: int = 64, n_heads: int = 4, seed: int = 0
+    arrangement: Arrangement,
+    n_layers: int,
+    *,
+    d_model: int = 64,
+    n_heads: int = 4,
+    start: Start = "xavier",
+    seed: int = 0,
 ) -> DepthProfile:
     """Send random tokens through a stack just initialised, and a gradient back.
 
-    The arrangement is one of :data:`ARRANGEMENTS`. All is computed in double precision; ``seed``
-    decides weights, tokens and the loss's direction.
+    The arrangement is one of :data:`ARRANGEMENTS`, and matrices start by Xavier or as torch starts
+    them. All is computed in double precision; ``seed`` decides weights, tokens and the loss's
+    direction.
 
     Example:
         Without residual connections the tokens have become one after a few blocks.
@@ -57,7 +65,9 @@ def depth_profile(
         tensor(True)
     """
     generator = torch.Generator().manual_seed(seed)
-    stack = arranged_stack(arrangement, n_layers, d_model, n_heads, generator=generator).double()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        stack = arranged_stack(arrangement, n_layers, d_model, n_heads, start, generator).double()
     x, direction = torch.randn(2, 4, 16, d_model, generator=generator, dtype=torch.float64)
     seen = [x.requires_grad_()]
     for block in stack.blocks:
@@ -79,10 +89,10 @@ def arranged_stack(
     n_layers: int,
     d_model: int,
     n_heads: int,
-    *,
+    start: Start = "xavier",
     generator: torch.Generator | None = None,
 ) -> Encoder:
-    """A stack with Xavier weights for :func:`arranged_block`.
+    """A stack for :func:`arranged_block`.
 
     The arrangement decides whether there is a norm at the end; feed-forward parts are 4 D wide.
     """
@@ -90,7 +100,8 @@ def arranged_stack(
         raise ValueError(f"arrangement is {arrangement!r}, wanted one of {ARRANGEMENTS}")
     norm: Literal["pre", "post"] = "pre" if arrangement in ("pre", "norm") else "post"
     stack = Encoder(d_model, n_heads, 4 * d_model, n_layers, norm=norm)
-    xavier_init(stack, generator=generator)
+    if start == "xavier":
+        xavier_init(stack, generator=generator)
     return stack
 
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.transformer.depth import Arrangement, arranged_block, arranged_stack
+from course_lib.transformer.depth import Arrangement, Start, arranged_block, arranged_stack
 
 N_DIGITS = 10
 LENGTH = 12
@@ -20,12 +20,13 @@ class Mirror(nn.Module):
         d_model: int = 32,
         n_heads: int = 4,
         length: int = LENGTH,
+        start: Start = "xavier",
     ) -> None:
         super().__init__()
         self.arrangement = arrangement
         self.digits = nn.Embedding(N_DIGITS, d_model)
         self.places = nn.Parameter(torch.randn(length, d_model))
-        self.stack = arranged_stack(arrangement, n_layers, d_model, n_heads)
+        self.stack = arranged_stack(arrangement, n_layers, d_model, n_heads, start)
         self.guess = nn.Linear(d_model, N_DIGITS)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -44,18 +45,20 @@ def train_mirror(
     lr: float = 3e-3,
     warm_up: int = 0,
     gain: float = 1.0,
+    start: Start = "xavier",
     steps: int = 150,
     seed: int = 0,
 ) -> list[float]:
     """Train with Adam on random digits: the loss at each step, in nats a digit; guessing has 2.30.
 
-    The learning rate rises to ``lr`` over ``warm_up`` steps, of 32 sequences each; the last
-    matrices of the parts begin multiplied by ``gain``; ``seed`` decides weights and sequences.
+    The learning rate rises to ``lr`` over ``warm_up`` steps, of 32 sequences each; matrices
+    start by Xavier or as torch starts them, and the last ones of the parts multiplied by ``gain``;
+    ``seed`` decides weights and sequences.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Mirror(arrangement, n_layers)
+        model = Mirror(arrangement, n_layers, start=start)
     for name, weights in model.stack.named_parameters():
         if "out_proj" in name:
             weights.data *= gain

@@ -22,6 +22,7 @@ from course_lib.attention_maps import (
     relation_score,
     stripe_score,
     top_mass,
+    uniform_heads,
 )
 from course_lib.masks import causal_mask
 
@@ -55,6 +56,14 @@ def random_maps(*shape, seed=0):
 def test_known_values(metric, identity, uniform):
     assert metric(EYE).item() == pytest.approx(identity, abs=1e-6)
     assert metric(UNIFORM).item() == pytest.approx(uniform, abs=1e-6)
+
+
+def test_a_head_is_uniform_over_the_keys_that_it_may_see():
+    lower = torch.ones(8, 8).tril()
+    maps = torch.stack([EYE, UNIFORM, lower / lower.sum(-1, keepdim=True), random_maps(8, 8)])
+    assert uniform_heads(maps).tolist() == [False, True, False, False]
+    assert uniform_heads(maps[2], mask=causal_mask(8))
+    assert uniform_heads(maps, tolerance=0.5).tolist() == [False, True, True, True]
 
 
 def test_the_exact_diagonal_misses_a_previous_token_head():
