@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="19_senses.html#senses-zero",
+    chapter="19_zero.html#senses-zero",
     outcomes=("senses.matches", "senses.contrast"),
     example=lambda t: (t.randn(6, 4), t.randn(3, 2, 4), t.integers(0, 2, 6)),
 )
