@@ -19,7 +19,6 @@ from course_lib.training import (
     checkpoints,
     count_parameters,
     derive_seed,
-    evaluate_accuracy,
     fit,
     load_checkpoint,
     minibatches,
@@ -243,14 +242,6 @@ def test_accuracy_counts_places_not_batches_and_skips_padding():
     assert accuracy(logits, labels) == pytest.approx(1 / 3)
     assert accuracy(logits, labels, ignore_id=-1) == pytest.approx(1 / 2)
     assert math.isnan(accuracy(logits, labels * 0 - 1, ignore_id=-1))
-    model = make_model().train()
-    uneven = [(X[:30], Y[:30]), (X[30:], Y[30:])]
-    assert evaluate_accuracy(model, uneven) == accuracy(model.eval()(X), Y)
-    model.train()
-    evaluate_accuracy(model, uneven)
-    assert model.training
-    flipped = evaluate_accuracy(model, uneven, predict=lambda m, b: (m(b[0]), 1 - b[1]))
-    assert flipped == pytest.approx(1 - evaluate_accuracy(model, uneven))
 
 
 def test_frozen_parameters_do_not_count():
