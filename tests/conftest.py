@@ -94,9 +94,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if case not in samples[item.function] and not (chosen and touches(case, chosen)):
                 item.add_marker(pytest.mark.slow)
     if chosen is not None:
-        left = [item for item in items if str(item.path) not in chosen["files"]]
+        left = [item for item in items if not selected(item, chosen)]
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if str(item.path) in chosen["files"]]
+        items[:] = [item for item in items if selected(item, chosen)]
+
+
+def selected(item: pytest.Item, chosen: Selection) -> bool:
+    """Whether a test can see the change; of a changed answer, only tests of its exercise can."""
+    if str(item.path) in chosen["by_case"]:
+        return any(touches(part, chosen) for part in cases_of(item))
+    return str(item.path) in chosen["files"]
+
+
+def cases_of(item: pytest.Item) -> set[str]:
+    """The strings among the parameters of a test, and those that exercises are named by."""
+    values = getattr(item, "callspec", None) and item.callspec.params.values()
+    return {str(getattr(value, "id", value)) for value in values or ()}
 
 
 def selection(changed: set[Path], asked: Collection[Path], root: Path = ROOT) -> Selection:
@@ -119,8 +132,15 @@ def selection(changed: set[Path], asked: Collection[Path], root: Path = ROOT) ->
         for folder in (("bank", "figures", "experiments") if code else ())
         for path in (root / "course_lib" / folder).rglob("*.py")
     }
+    seen = {path for path in sorted(tests) if sees(path, changed, root)}
+    answers = {file for file in changed if file.match("course_lib/bank/*/*_answers.py")}
+    # Tests that only search the bank, or releases, can see a changed answer in its exercise alone.
+    alone = bool(answers) and {file for file in changed if _is_code(file, root)} == answers
+    named = {file for file in changed if not (alone and root / "exercises" in file.parents)}
+    direct = {path for path in seen if sees(path, named, root, search=not alone)}
     return {
-        "files": {str(path) for path in sorted(tests) if sees(path, changed, root)},
+        "files": set(map(str, seen)),
+        "by_case": set(map(str, seen - direct)),
         "touched": {case for case in sorted(cases) if files([repr(case)], root) & code},
         "changed": {file.relative_to(root).with_suffix("").as_posix() for file in changed},
     }
@@ -168,8 +188,11 @@ def touches(case: str, chosen: Selection) -> bool:
     return own or case.replace("-", "_").replace(".", "/") in chosen["touched"]
 
 
-def sees(path: Path, changed: set[Path], root: Path = ROOT) -> bool:
-    """Whether what a file tests can depend on one of the changed files; rather once too often."""
+def sees(path: Path, changed: set[Path], root: Path = ROOT, *, search: bool = True) -> bool:
+    """Whether what a file tests can depend on one of the changed files; rather once too often.
+
+    ``search``: follow modules that find others while they run.
+    """
     above = [folder / "conftest.py" for folder in path.parents if folder.is_relative_to(root)]
     own = [path, *(file for file in above if file.exists())]
     if changed & {*own} or path.suffix != ".py":
@@ -189,7 +212,7 @@ def sees(path: Path, changed: set[Path], root: Path = ROOT) -> bool:
     if not any(_is_code(file, root) for file in changed):
         return False
     reached = files([file.read_text(encoding="utf-8") for file in own], root)
-    folders = [root / FINDERS[n] for n in FINDERS if root / n in reached]
+    folders = [root / FINDERS[n] for n in FINDERS if search and root / n in reached]
     return bool(reached & changed) or any(
         folder in file.parents for folder in folders for file in changed
     )

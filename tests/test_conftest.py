@@ -57,6 +57,22 @@ def test_a_change_brings_its_cases_of_a_sweep_back(selection, touches, changed, 
     assert touches(case, selection({ROOT / changed}, ())) is touched
 
 
+def test_a_changed_answer_asks_sweeps_about_its_own_exercise_only(selection):
+    """With what `make exercises` writes of it; a change of what is asked asks all tests."""
+    sweep, named = ROOT / "tests/bank/test_bad_input.py", ROOT / "tests/bank/test_heads.py"
+    answers = ROOT / "course_lib/bank/heads/head_cost_answers.py"
+    guide = ROOT / "exercises/04_heads/AGENTS.md"
+    chosen = selection({answers, guide}, [sweep, named])
+    assert str(sweep) in chosen["by_case"] and str(named) in {*chosen["files"]} - {
+        *chosen["by_case"]
+    }
+    asks = answers.with_name("head_cost.py")
+    assert (
+        not selection({answers, asks}, [sweep])["by_case"]
+        and not selection({guide}, [sweep])["by_case"]
+    )
+
+
 def test_only_files_that_see_a_change_are_looked_for_and_below_what_is_asked_for(selection):
     changed, asked = {ROOT / "course_lib/scaling.py"}, ROOT / "tests/test_scaling.py"
     assert selection(changed, [asked])["files"] == {str(asked)}

@@ -20,7 +20,6 @@ from course_lib.training import (
     checkpoints,
     count_parameters,
     derive_seed,
-    evaluate_accuracy,
     fit,
     load_checkpoint,
     minibatches,
@@ -264,11 +263,6 @@ def test_accuracy_counts_places_not_batches_and_skips_padding():
     assert accuracy(logits, labels) == pytest.approx(1 / 3)
     assert accuracy(logits, labels, ignore_id=-1) == pytest.approx(1 / 2)
     assert math.isnan(accuracy(logits, labels * 0 - 1, ignore_id=-1))
-    model = make_model().train()
-    uneven = [(X[:30], Y[:30]), (X[30:], Y[30:])]
-    assert evaluate_accuracy(model, uneven) == accuracy(model.eval()(X), Y)
-    flipped = evaluate_accuracy(model, uneven, predict=lambda m, b: (m(b[0]), 1 - b[1]))
-    assert flipped == pytest.approx(1 - evaluate_accuracy(model, uneven))
 
 
 def test_logits_that_are_nan_are_never_right():
@@ -288,7 +282,6 @@ PAST, LENGTHS = torch.tensor([[3, 4]]), torch.tensor([2])
 @pytest.mark.parametrize(
     ("make", "use"),
     [
-        (make_model, lambda m: evaluate_accuracy(m, [(X, Y)])),
         (lambda: DecoderOnly(GPT), lambda m: m.generate(PAST, max_len=2)),
         (lambda: EncoderDecoder(PAIR), lambda m: m.generate(PAST, LENGTHS, max_len=2)),
         (lambda: Seq2Seq(SEQ2SEQ), lambda m: m.generate(PAST, LENGTHS, max_len=2)),

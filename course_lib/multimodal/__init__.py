@@ -37,7 +37,6 @@ from course_lib.multimodal.towers import (
     DualEncoderConfig,
     ImageTower,
     TextTower,
-    clip_vit_b32,
 )
 from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified_positions
 from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
@@ -47,7 +46,7 @@ __all__ = [
     "DualEncoder", "DualEncoderConfig", "FactorisedBlock", "GatedCrossAttention", "ImageTower",
     "InterleavedConfig", "InterleavedDecoder", "LayoutEmbedding", "PooledFusion",
     "QueryDecoderLayer", "Segment", "Temperature", "TextTower", "UnifiedConfig", "UnifiedEncoder",
-    "all_captions", "bert_base", "clip_vit_b32", "close_ups", "contrastive_loss", "factorised_mask",
+    "all_captions", "bert_base", "close_ups", "contrastive_loss", "factorised_mask",
     "interleaved_mask", "interleaved_positions", "mask_words", "normalise_boxes",
     "pair_similarities", "preceding_image_mask", "retrieval_accuracy", "search_scores",
     "token_count", "train_towers", "unified_positions", "video_positions",

@@ -241,27 +241,3 @@ def _blocks(
             nn.init.zeros_(layer.bias)
         blocks.append(block)
     return blocks
-
-
-def clip_vit_b32(*, generator: torch.Generator | None = None) -> DualEncoder:
-    """CLIP with a ViT-B/32: 151,277,313 parameters.
-
-    The released weights want the activation ``x sigmoid(1.702 x)``; ours is the exact GELU.
-    """
-    config = DualEncoderConfig(
-        image_size=224,
-        patch_size=32,
-        image_d_model=768,
-        image_n_layers=12,
-        image_n_heads=12,
-        image_d_ff=3072,
-        n_words=49_408,
-        max_len=77,
-        end=49_407,
-        text_d_model=512,
-        text_n_layers=12,
-        text_n_heads=8,
-        text_d_ff=2048,
-        d_embedding=512,
-    )
-    return DualEncoder(config, generator=generator)

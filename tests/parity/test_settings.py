@@ -157,7 +157,21 @@ for _name, _mechanism in MECHANISMS.items():
 
         CASES[f"{_name}, {'fast' if _fast else 'explicit'}"] = _build, _feed
 
-every_case = pytest.mark.parametrize("name", CASES)
+
+def family(name):
+    """The package that a mechanism is in, or the class of any other case."""
+    first = name.replace(",", " ").split()[0]
+    return MECHANISMS[first].module.split(".")[1] if first in MECHANISMS else first
+
+
+FIRST = {family(name): name for name in reversed(CASES)}
+
+
+def every_case(test):
+    """All cases of a test, of which every run takes the first of each family."""
+    return pytest.mark.sample(*FIRST.values())(pytest.mark.parametrize("name", CASES)(test))
+
+
 # Nothing can be decided on a device without numbers: packed sentences, the end of a text, whether
 # places are given twice, and how many queries of a causal Informer are active.
 BY_NUMBERS = {
@@ -239,8 +253,8 @@ def test_given_weights_on_no_device_it_is_the_same_or_refuses(name):
             assert torch.equal(ours, theirs)
 
 
-@every_case
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+@every_case
 def test_half_precision_and_back_leaves_tables_as_they_were(name, dtype):
     module, _ = made(name)
     before = copy.deepcopy(tables(module))
