@@ -67,7 +67,7 @@ _ATTRIBUTES = frozenset(
 
 def _alphabets() -> dict[tuple[str, str], str]:
     """By style and letter the one of that style, from the two blocks in which Unicode has them."""
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for code in (*range(0x1D400, 0x1D800), *range(0x2100, 0x2150)):
         letter, name = chr(code), unicodedata.name(chr(code), "").removeprefix("MATHEMATICAL ")
         kind, _, plain = unicodedata.decomposition(letter).partition(" ")
