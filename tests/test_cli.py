@@ -146,7 +146,7 @@ def test_help_is_printed_on_a_plain_console(monkeypatch):
 WINDOWS = """
 import os, sys
 from pathlib import Path
-for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+for name in ("fcntl", "resource"):
     sys.modules[name] = None
 for name in ("O_NOFOLLOW", "O_NONBLOCK", "fchmod", "killpg", "sched_getaffinity"):
     delattr(os, name)
