@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import errno
+import io
 import json
 import math
 import os
@@ -140,6 +141,53 @@ def test_nobodys_name_moves_the_cursor_or_turns_a_line_round(capsys, monkeypatch
     said.append(capsys.readouterr().out)
     assert all("ada" in text and text.replace("\n", "").isprintable() for text in said)
     assert json.loads(said[-1]) == {"name": name}
+
+
+@pytest.mark.parametrize("alphabet", ["ascii", "cp850", "iso8859-1", "cp1252", "utf-8"])
+def test_any_console_prints_what_it_can(monkeypatch, alphabet):
+    name, screens = (
+        "Zoë’s … × 注意 \udcff",
+        [io.TextIOWrapper(io.BytesIO(), alphabet) for _ in "ab"],
+    )
+    for screen, stream in zip(screens, ("stdout", "stderr"), strict=True):
+        monkeypatch.setattr(sys, stream, screen)
+    ends_with(monkeypatch, Refused(name))
+    assert main(["data"]) == 2
+    common.emit(SimpleNamespace(json=True), {"name": name})
+    out, said = (s.flush() or s.buffer.getvalue().decode(alphabet) for s in screens)
+    assert json.loads(out) == {"name": name}
+    assert alphabet != "ascii" or said == "course: Zoe's ... x ?? ?\n"
+    assert alphabet != "utf-8" or said == "course: Zoë’s … × 注意 \N{REPLACEMENT CHARACTER}\n"
+
+
+def test_help_is_printed_on_a_plain_console(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    with pytest.raises(SystemExit, match="0"):
+        main(["check", "--help"])  # has a sign of omission
+
+
+WINDOWS = """
+import os, sys
+from pathlib import Path
+for name in ("fcntl", "resource"):
+    sys.modules[name] = None
+for name in ("O_NOFOLLOW", "O_NONBLOCK", "fchmod", "killpg", "sched_getaffinity"):
+    delattr(os, name)
+from course_lib.cli import main
+from course_lib.grading.intake import parsing
+from course_lib.handout.proof import packed
+notebook = Path(sys.argv[1])
+assert packed(notebook, Path.cwd(), {}).modules == {"my_helpers.py": "x = 1\\n"}
+sys.exit(main(["reset", str(notebook)]))
+"""
+
+
+def test_students_commands_read_and_write_without_what_windows_lacks(tmp_path):
+    notebook = tmp_path / "03_attention.ipynb"
+    notebook.write_bytes((ROOT / "exercises/03_attention/03_attention.ipynb").read_bytes())
+    (tmp_path / "my_helpers.py").write_text("x = 1\n")
+    said = subprocess.run([sys.executable, "-c", WINDOWS, notebook], cwd=ROOT, capture_output=True)
+    assert said.returncode == 0, said.stderr.decode()
 
 
 def test_a_refusal_tells_where_it_came_from_when_asked(capsys, monkeypatch):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import course_lib
-from course_lib.cli.common import REFUSED, Command, visible
+from course_lib.cli.common import REFUSED, Command, any_console, visible
 from course_lib.cli.interrupt import Interrupt
 from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
@@ -155,6 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     with Interrupt() as interrupt:
         try:
+            any_console()
             arguments = parser().parse_args(argv)
             arguments.interrupt = interrupt
             handler: Handler = arguments.handler

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import json
 import os
 import pkgutil
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +20,7 @@ from course_lib.errors import Refused
 from course_lib.grading import MANIFEST
 
 FOUND_WRONG, REFUSED = 1, 2
+_LIKE = str.maketrans("×·−–—‘’“”→", "x*---''\"\">")
 # The folder `tests` as a package.
 TESTS = "course_tests"
 
@@ -71,7 +75,8 @@ def jobs(arguments: argparse.Namespace) -> int:
 
 def emit(arguments: argparse.Namespace, data: dict[str, Any] | list[Any], *lines: str) -> None:
     """Print a report as JSON where ``--json`` was given, else as lines."""
-    text = json.dumps(data, indent=1, ensure_ascii=False) if arguments.json else "\n".join(lines)
+    plain = codecs.lookup(sys.stdout.encoding or "ascii").name != "utf-8"
+    text = json.dumps(data, indent=1, ensure_ascii=plain) if arguments.json else "\n".join(lines)
     # JSON can escape control characters that a terminal would act upon.
     print(_visible(text, lambda sign: json.dumps(sign)[1:-1]) if arguments.json else visible(text))
 
@@ -88,7 +93,25 @@ def visible(text: str) -> str:
 
 def _visible(text: str, instead: Callable[[str], str]) -> str:
     # The name of a student's folder may contain bytes that are no text.
-    return "".join(c if c.isprintable() or c in "\n\t\xa0" else instead(c) for c in text)
+    blanks = {"\n", "\t"} | {c for c in text if unicodedata.category(c) == "Zs"}
+    return "".join(c if c.isprintable() or c in blanks else instead(c) for c in text)
+
+
+def any_console() -> None:
+    """Let what is printed reach a console whose alphabet lacks some of its signs."""
+    codecs.register_error("course", _without)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="course")
+
+
+def _without(error: UnicodeError) -> tuple[str, int]:
+    """Signs that are like those that are missing: letters without accents, else question marks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_LIKE)
+    plain = (c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return "".join(c if c.isascii() else "?" for c in plain), error.end
 
 
 def say(line: str) -> None:

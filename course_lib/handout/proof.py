@@ -75,7 +75,7 @@ def packed(path: Path, root: Path, points: Mapping[str, float]) -> Packed:
     source = source_of(path.stem, root, ids)
     if source is None:
         raise Refused(f"{path} is no notebook of this course: no assignment has its cells")
-    notebook = nbformat.reads(content.decode(), as_version=4)
+    notebook = parsing.document(content)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

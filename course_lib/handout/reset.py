@@ -13,7 +13,7 @@ from course_lib.errors import Refused
 from course_lib.files import write_whole
 from course_lib.grading.cells import graded, locked, marks
 from course_lib.grading.intake.matching import defines
-from course_lib.grading.intake.parsing import plain
+from course_lib.grading.intake.parsing import document, plain
 from course_lib.handout.selfcheck import read, released
 
 # Beside the notebook, where a hand-in takes no notice of it.
@@ -39,7 +39,7 @@ class Reset:
             number += 1
         write_whole(copy, self.path.read_bytes())
         text = nbformat.writes(self.notebook).rstrip("\n") + "\n"
-        write_whole(self.path.resolve(), text.encode("utf-8", errors="surrogateescape"))
+        write_whole(self.path.resolve(), text)
         return copy
 
 
@@ -56,7 +56,7 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
     if release is None:
         raise Refused(f"{path} is the notebook of no assignment that is known here")
     try:
-        notebook = nbformat.read(path, as_version=4)
+        notebook = document(path.read_bytes())
     except Exception as error:
         raise Refused(f"{path} is damaged: {plain(str(error), 200)}") from None
     cells = {_mark(cell): cell for cell in release.cells if _mark(cell)}

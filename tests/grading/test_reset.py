@@ -11,6 +11,7 @@ import pytest
 from course_lib.checks.cell import examine
 from course_lib.cli import main
 from course_lib.grading import authoring
+from course_lib.handout.proof import packed
 from course_lib.handout.reset import KEPT
 
 NAME = "03_attention"
@@ -162,6 +163,16 @@ def test_an_unknown_cell_is_refused_with_those_there_are(notebook, capsys):
     assert code == 2 and FIRST in err and err.count("\n") == 1
     assert "leave out" in reset(capsys, notebook.path, FIRST, "--all")[2]
     assert notebook.path.read_bytes() == before and not notebook.kept()
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_mark_of_byte_order_and_half_a_pair_of_surrogates_stop_no_command(notebook, root, mark):
+    cell(notebook.made, f"{MARK}-solution").source = "mine = '@'"
+    text = authoring.text(notebook.made).replace("@", "\\ud83d")
+    notebook.path.write_bytes(mark + text.encode())
+    assert "mine = '?'" in packed(notebook.path, root, {}).content
+    assert main(["reset", str(notebook.path), f"{MARK}-solution"]) == 0
+    assert cell(notebook.now(), f"{MARK}-solution").source != "mine = '?'"
 
 
 def test_the_copy_comes_first(notebook, capsys, monkeypatch):

@@ -13,6 +13,7 @@ from pathlib import Path
 from nbgrader.utils import parse_utc
 
 from course_lib.grading.intake import times
+from course_lib.grading.intake.parsing import OPEN
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 MAX_BYTES = 200
@@ -47,7 +48,7 @@ def read_exchange_files(folder: Path) -> ExchangeFiles:
 
 
 def _small(path: Path) -> str:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, OPEN)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError("it is no file")

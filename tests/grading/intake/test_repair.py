@@ -163,6 +163,11 @@ def test_what_lies_beside_is_named(tmp_path):
     ]
 
 
+def test_white_space_of_a_strangers_text_is_one_blank_and_what_acts_is_shown_as_damaged():
+    said = parsing.plain("Head:\n\tMissing\u3000key\u00a0(s)\r\n\x1b[2J")
+    assert said == "Head: Missing key (s) \N{REPLACEMENT CHARACTER}[2J"
+
+
 def test_of_thousands_of_modules_a_hundred_are_read_and_it_is_said(tmp_path):
     (tmp_path / "03_attention.ipynb").write_text("{}")
     for number in range(3000):

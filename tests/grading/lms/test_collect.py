@@ -458,6 +458,13 @@ def test_an_archive_far_too_large_is_refused_whole(canvas, notebook, monkeypatch
     assert "Nothing was collected" in said and not canvas.submitted()
 
 
+def test_more_modules_than_are_read_are_refused_before_anything_is_placed(canvas, notebook):
+    files = {f"doeada_1_{n}_m{n}.py": b"x = 1" for n in range(2, 103)}
+    said = collect(canvas, {f"doeada_1_1_{NAME}.ipynb": notebook("x"), **files}, wanted=1)
+    assert "101 modules beside it, at most 100 are read" in said["not_collected"][0]
+    assert not canvas.submitted()
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04cut"])
 def test_what_is_no_archive_is_said_to_be_none(canvas, content):
     path = canvas.folder / "work.zip"
