@@ -56,10 +56,11 @@ def write(weights: Path, folder: Path, n_images: int = 4000) -> None:
 
 def head_norms(model: ViT) -> dict[str, list[list[float]]]:
     """Norm of each head's share of the three projections, by layer and head."""
+    weights = _by_layer(model)
     return {
         name: [
-            [round(x, 5) for x in _by_head(getattr(block.attention, name).weight, model).tolist()]
-            for block in model.blocks
+            [round(x, 5) for x in matrices.view(model.config.n_heads, -1).norm(dim=1).tolist()]
+            for matrices in weights[f"attention.{name}.weight"]
         ]
         for name in ("q_proj", "k_proj", "v_proj")
     }
@@ -67,14 +68,18 @@ def head_norms(model: ViT) -> dict[str, list[list[float]]]:
 
 def feed_forward_norms(model: ViT) -> list[list[float]]:
     """Norms of the two matrices of each feed-forward part, by layer."""
-    return [
-        [round(part.weight.norm().item(), 5) for part in (block.in_proj, block.out_proj)]
-        for block in (layer.feed_forward for layer in model.blocks)
-    ]
+    weights = _by_layer(model)
+    both = (weights[f"feed_forward.{name}.weight"] for name in ("in_proj", "out_proj"))
+    return [[round(part.norm().item(), 5) for part in layer] for layer in zip(*both, strict=True)]
 
 
-def _by_head(weight: Tensor, model: ViT) -> Tensor:
-    return weight.detach().view(model.config.n_heads, -1).norm(dim=1)
+def _by_layer(model: ViT) -> dict[str, list[Tensor]]:
+    """What the blocks have under each name, the first block first."""
+    found: dict[str, list[Tensor]] = {}
+    for block in model.blocks:
+        for name, weights in block.state_dict().items():
+            found.setdefault(name, []).append(weights)
+    return found
 
 
 @torch.no_grad()

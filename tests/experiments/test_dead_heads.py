@@ -21,12 +21,11 @@ def model() -> ViT:
     """Three layers, of which the second adds nothing and asks for nothing with its first head."""
     made = make_model(SETTINGS, seed=0)
     assert isinstance(made, ViT)
-    attention, feed_forward = made.blocks[1].attention, made.blocks[1].feed_forward
-    with torch.no_grad():
-        attention.q_proj.weight[:8] = 0
-        for part in (attention.out_proj, feed_forward.out_proj):
-            part.weight.zero_()
-            part.bias.zero_()
+    weights = made.state_dict()
+    weights["blocks.1.attention.q_proj.weight"][:8] = 0
+    for part in ("attention", "feed_forward"):
+        for name in ("weight", "bias"):
+            weights[f"blocks.1.{part}.out_proj.{name}"].zero_()
     return made.eval()
 
 
