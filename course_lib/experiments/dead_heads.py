@@ -17,7 +17,7 @@ from course_lib.experiments.vit_ablations import SeeingRun, make_model
 from course_lib.files import write_whole
 from course_lib.vit import ViT
 
-RECORD = "dead-heads.json"  # beside the folders of records
+RECORD = Path(__file__).with_suffix(".json")
 LAYERS = (6,), (5,), (5, 6), (4,), (3,)
 """What is left out of the report's model, one after the other."""
 N_MAPPED = 200  # of the images: so many have their maps looked at
@@ -43,7 +43,7 @@ def load(path: Path) -> ViT:
     return model.eval()
 
 
-def write(weights: Path, folder: Path, n_images: int = 4000) -> None:
+def write(weights: Path, record: Path = RECORD, n_images: int = 4000) -> None:
     """Examine the transformer of a file on the first test images, and keep what is found.
 
     The file of weights is larger than the book may carry, so pages read this record of it.
@@ -51,7 +51,7 @@ def write(weights: Path, folder: Path, n_images: int = 4000) -> None:
     test = load_cifar10("test")
     images, labels = normalise(test.images[:n_images], std=IMAGE_STD), test.labels[:n_images]
     found = {"variant": test.variant, **examine(load(weights), images, labels, LAYERS)}
-    write_whole(folder / RECORD, json.dumps(found, indent=1) + "\n")
+    write_whole(record, json.dumps(found, indent=1) + "\n")
 
 
 def head_norms(model: ViT) -> dict[str, list[list[float]]]:

@@ -52,8 +52,10 @@ def test_a_record_is_written_from_a_file_of_weights(
     few = Cifar10(torch.zeros(9, 3, 32, 32).byte(), torch.zeros(9).long(), "made up", "0" * 64)
     monkeypatch.setattr(dead_heads, "load_cifar10", lambda split: few)
     monkeypatch.setattr(dead_heads, "LAYERS", [(3,)])
-    dead_heads.write(path, tmp_path, n_images=4)
-    found = json.loads((tmp_path / dead_heads.RECORD).read_text())
+    dead_heads.write(path, tmp_path / "record.json", n_images=4)
+    found = json.loads((tmp_path / "record.json").read_text())
+    kept = json.loads(dead_heads.RECORD.read_text())
+    assert found.keys() == kept.keys() and kept["n_images"] == 4000
     assert (found["variant"], found["n_images"], list(found["accuracy"])) == (
         "made up",
         4,
