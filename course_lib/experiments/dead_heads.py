@@ -17,7 +17,7 @@ from course_lib.experiments.vit_ablations import SeeingRun, make_model
 from course_lib.files import write_whole
 from course_lib.vit import ViT
 
-RECORD = "dead-heads.json"  # beside the folders of records
+RECORD = Path(__file__).with_suffix(".json")
 LAYERS = (6,), (5,), (5, 6), (4,), (3,)
 """What is left out of the report's model, one after the other."""
 N_MAPPED = 200  # of the images: so many have their maps looked at
@@ -43,7 +43,7 @@ def load(path: Path) -> ViT:
     return model.eval()
 
 
-def write(weights: Path, folder: Path, n_images: int = 4000) -> None:
+def write(weights: Path, record: Path = RECORD, n_images: int = 4000) -> None:
     """Examine the transformer of a file on the first test images, and keep what is found.
 
     The file of weights is larger than the book may carry, so pages read this record of it.
@@ -51,15 +51,16 @@ def write(weights: Path, folder: Path, n_images: int = 4000) -> None:
     test = load_cifar10("test")
     images, labels = normalise(test.images[:n_images], std=IMAGE_STD), test.labels[:n_images]
     found = {"variant": test.variant, **examine(load(weights), images, labels, LAYERS)}
-    write_whole(folder / RECORD, json.dumps(found, indent=1) + "\n")
+    write_whole(record, json.dumps(found, indent=1) + "\n")
 
 
 def head_norms(model: ViT) -> dict[str, list[list[float]]]:
     """Norm of each head's share of the three projections, by layer and head."""
+    weights = _by_layer(model)
     return {
         name: [
-            [round(x, 5) for x in _by_head(getattr(block.attention, name).weight, model).tolist()]
-            for block in model.blocks
+            [round(x, 5) for x in matrices.view(model.config.n_heads, -1).norm(dim=1).tolist()]
+            for matrices in weights[f"attention.{name}.weight"]
         ]
         for name in ("q_proj", "k_proj", "v_proj")
     }
@@ -67,14 +68,18 @@ def head_norms(model: ViT) -> dict[str, list[list[float]]]:
 
 def feed_forward_norms(model: ViT) -> list[list[float]]:
     """Norms of the two matrices of each feed-forward part, by layer."""
-    return [
-        [round(part.weight.norm().item(), 5) for part in (block.in_proj, block.out_proj)]
-        for block in (layer.feed_forward for layer in model.blocks)
-    ]
+    weights = _by_layer(model)
+    both = (weights[f"feed_forward.{name}.weight"] for name in ("in_proj", "out_proj"))
+    return [[round(part.norm().item(), 5) for part in layer] for layer in zip(*both, strict=True)]
 
 
-def _by_head(weight: Tensor, model: ViT) -> Tensor:
-    return weight.detach().view(model.config.n_heads, -1).norm(dim=1)
+def _by_layer(model: ViT) -> dict[str, list[Tensor]]:
+    """What the blocks have under each name, the first block first."""
+    found: dict[str, list[Tensor]] = {}
+    for block in model.blocks:
+        for name, weights in block.state_dict().items():
+            found.setdefault(name, []).append(weights)
+    return found
 
 
 @torch.no_grad()

@@ -21,12 +21,11 @@ def model() -> ViT:
     """Three layers, of which the second adds nothing and asks for nothing with its first head."""
     made = make_model(SETTINGS, seed=0)
     assert isinstance(made, ViT)
-    attention, feed_forward = made.blocks[1].attention, made.blocks[1].feed_forward
-    with torch.no_grad():
-        attention.q_proj.weight[:8] = 0
-        for part in (attention.out_proj, feed_forward.out_proj):
-            part.weight.zero_()
-            part.bias.zero_()
+    weights = made.state_dict()
+    weights["blocks.1.attention.q_proj.weight"][:8] = 0
+    for part in ("attention", "feed_forward"):
+        for name in ("weight", "bias"):
+            weights[f"blocks.1.{part}.out_proj.{name}"].zero_()
     return made.eval()
 
 
@@ -53,8 +52,10 @@ def test_a_record_is_written_from_a_file_of_weights(
     few = Cifar10(torch.zeros(9, 3, 32, 32).byte(), torch.zeros(9).long(), "made up", "0" * 64)
     monkeypatch.setattr(dead_heads, "load_cifar10", lambda split: few)
     monkeypatch.setattr(dead_heads, "LAYERS", [(3,)])
-    dead_heads.write(path, tmp_path, n_images=4)
-    found = json.loads((tmp_path / dead_heads.RECORD).read_text())
+    dead_heads.write(path, tmp_path / "record.json", n_images=4)
+    found = json.loads((tmp_path / "record.json").read_text())
+    kept = json.loads(dead_heads.RECORD.read_text())
+    assert found.keys() == kept.keys() and kept["n_images"] == 4000
     assert (found["variant"], found["n_images"], list(found["accuracy"])) == (
         "made up",
         4,
