@@ -88,10 +88,9 @@ class Settled:
     def where(self) -> str:
         """How far it reaches, in a reader's words."""
         setting = "at the document's setting"
-        if self.reach == "own":
+        setting += f" but for the {' and '.join(self.but)}" if self.but else ""
+        if self.reach in ("own", "own but"):
             return f"{setting}: {self.readings}" if self.readings else setting
-        if self.reach == "own but":
-            return f"{setting} but for the {' and '.join(self.but)}"
         if self.reach == "two lengths":
             return "at two lengths of training"
         if self.reach == "two sizes":
