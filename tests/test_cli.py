@@ -266,7 +266,8 @@ def test_results_are_the_rows_of_the_records(capsys, tmp_path):
     found = json.loads(capsys.readouterr().out)
     keys = {"document", "table", "row", "claimed", "mean", "std", "n", "size", "verdict"}
     keys |= {"margin", "document_inside", "compared_with", "family", "p_adjusted"}
-    keys |= {"reach", "differs", "converged", "prediction_interval"}
+    keys |= {"reach", "differs", "differs_from_document", "machine", "converged"}
+    keys |= {"prediction_interval"}
     assert all(keys <= set(row) for row in found)
     assert {row["table"] for row in found} >= {f"Table {i}" for i in range(1, 7)}
     assert {row["document"] for row in found} == {"ablation-report"}

@@ -109,8 +109,8 @@ class ClaimsTable(SphinxDirective):
 
 def small(findings: Iterable[Finding | None]) -> nodes.paragraph:
     """How many claims are measured, and how many of them by a small run alone."""
-    sizes = [finding.told for finding in findings if finding is not None and finding.told]
-    alone = sum(not size.endswith(("setting", "agree")) for size in sizes)
+    sizes = [finding.far for finding in findings if finding is not None and finding.told]
+    alone = sizes.count(False)
     return nodes.paragraph(
         "",
         f"{len(sizes)} statements are measured by trained models: {alone} of them at a small size "

@@ -63,11 +63,9 @@ def lines(rows: Sequence[DocumentRow]) -> dict[str, list[list[DocumentRow]]]:
         }
         for group, its_rows in zip(shown, its.values(), strict=True):
             if not any(row.printed.conclusion for row in its_rows):
-                group += [
-                    row
-                    for row in its_rows
-                    if row not in group and (row.printed.experiment, row.size) in bases
-                ]
+                near = [r for r in its_rows if (r.printed.experiment, r.size) in bases]
+                own = [row for row in group if row.reach == "own" and row not in near]
+                group[:] = [*own, *near] or group
         made[name] = shown
     return made
 
@@ -354,7 +352,8 @@ def margins_table(found: Sequence[tuple[str, str, int, str]]) -> str:
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
     return (
-        f'<div class="results"><table class="result-table"><thead><tr>{head}</tr></thead>'
+        '<div class="results"><table class="result-table margin-table">'
+        f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 

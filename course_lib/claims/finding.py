@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from course_lib.experiments import settled
-from course_lib.experiments.reach import SEEN
+from course_lib.experiments.reach import FAR, REACHES, SEEN
 
 # What each outcome of course_lib.experiments.verdict says of a claim.
 HOLDS: dict[str, bool | None] = {
@@ -32,6 +32,7 @@ class Finding:
     corrected: bool | None = None
     outcome: str = ""  # what an experiment's rule says, key of HOLDS; nothing where none decides
     told: str = ""  # the same in a reader's words, and how far it reaches
+    far: bool = False  # whether it reaches a document
 
     @classmethod
     def of_rule(cls, *named: Sequence[str]) -> Finding:
@@ -43,11 +44,12 @@ class Finding:
         found = [settled(name, key) for name, key in named]
         outcomes = {one.outcome for one in found}
         outcome = outcomes.pop() if len(outcomes) == 1 else "undecided"
-        least = max(found, key=lambda one: ("own", "two sizes", "small").index(one.reach))
-        small = least.reach == "small"
+        least = max(found, key=lambda one: REACHES.index(one.reach))
+        small = least.reach not in FAR
         return cls(
             holds=None if small else HOLDS[outcome],
             evidence="; ".join(f"{one.question.claim.rstrip('.')}: {one}" for one in found),
             outcome=outcome,
             told=f"{SEEN[outcome] if small else outcome}, {least.where}",
+            far=not small,
         )

@@ -11,7 +11,7 @@ pairs, and both must decide alike. All else is what was seen in these models.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from course_lib.experiments.doubts import differing
 from course_lib.experiments.questions import (
@@ -25,7 +25,8 @@ from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.verdict import PAIRS, Outcome
 
-Reach = Literal["own", "own but", "own, too few", "two sizes", "two lengths", "small"]
+Reach = Literal["own", "two sizes", "own but", "two lengths", "own, too few", "small"]
+REACHES: tuple[Reach, ...] = get_args(Reach)
 FAR: tuple[Reach, ...] = ("own", "two sizes")
 """What reaches a document; the others say what was seen."""
 
@@ -87,10 +88,9 @@ class Settled:
     def where(self) -> str:
         """How far it reaches, in a reader's words."""
         setting = "at the document's setting"
-        if self.reach == "own":
+        setting += f" but for the {' and '.join(self.but)}" if self.but else ""
+        if self.reach in ("own", "own but"):
             return f"{setting}: {self.readings}" if self.readings else setting
-        if self.reach == "own but":
-            return f"{setting} but for the {' and '.join(self.but)}"
         if self.reach == "two lengths":
             return "at two lengths of training"
         if self.reach == "two sizes":

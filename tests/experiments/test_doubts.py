@@ -75,6 +75,21 @@ def test_no_pair_of_the_book_is_of_two_machines() -> None:
                 assert {*found.differs} <= {*found.question.differs.split()}
 
 
+def test_a_device_changes_an_error_as_much_as_the_rules_say() -> None:
+    """By runs of one arm and seed of which one stopped early."""
+    runs = [r for r in load_records(SHIPPED_RESULTS, "informer-ablations") if r.size != "cpu"]
+    found: dict[bool, float] = {}
+    for one in (r for r in runs if r.size == "day" and "valid_mse" in r.metrics[0]):
+        for other in (r for r in runs if (r.size, r.arm, r.seed) == ("full", one.arm, one.seed)):
+            rows = zip(one.metrics, other.metrics, strict=False)
+            far = max(abs(a["valid_mse"] - b["valid_mse"]) for a, b in rows)
+            same = one.machine["device"] == other.machine["device"]
+            found[same] = max(found.get(same, 0.0), far)
+    assert {same: round(far, 3) for same, far in found.items()} == {True: 0.001, False: 0.026}
+    rules = (ROOT / "book" / "results_rules.md").read_text(encoding="utf-8")
+    assert "up to 0.001 on one device, and by up to 0.026 between" in rules
+
+
 def test_one_setting_more_is_a_confounder() -> None:
     one, other = {"kind": "vit", "rate": 0.1, "n_test": 5}, {"kind": "resnet", "rate": 0.1}
     assert differing([one, other]) == ("kind",)
