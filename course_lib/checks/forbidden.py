@@ -90,6 +90,12 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
+        # What the packages beside torch offer of it.
+        functions=(
+            "numpy.interp._implementation",
+            "PIL.Image.Image.resize",
+            "PIL.Image.Image.transform",
+        ),
     ),
     "patches": Forbidden(
         "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
@@ -148,7 +154,7 @@ def for_good(kinds: Sequence[str]) -> None:
 
 
 def hidden_files() -> Iterator[Path]:
-    """Folders and files of torch that hold its operators written in Python once more."""
+    """Folders and files that hold torch's operators written in Python once more, or derivatives."""
     for name in _IN_PYTHON:
         path = Path(torch.__file__).parent.joinpath(name)
         yield from (path, *path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
@@ -160,6 +166,8 @@ def library_code() -> list[FunctionType]:
 
     To be called before :func:`gc.freeze`, since what is frozen is not listed.
     """
+    for kind in FORBIDDEN.values():
+        _operators(kind.operators)
     folder = Path(torch.__file__).parent
     within = tuple(str(folder / name) for name in _IN_PYTHON)
     # What registers them is called by imports, and computes nothing.
@@ -207,7 +215,7 @@ _OTHER_ENGINES = ("StaticModule", "_jit_to_static_module", "_fuse_to_static_modu
 _IN_PYTHON = (
     "_decomp _refs _prims ao masked _numpy _inductor onnx nested nn/attention/flex_attention.py"
     " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
-    " distributed/tensor distributed/_tensor"
+    " distributed/tensor distributed/_tensor ../sympy"
 ).split()
 _STARTS = frozenset(
     "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system subprocess.Popen".split()

@@ -44,7 +44,10 @@ from course_lib.grading.judging import sandbox
 
 MAX_OUTPUT = 2 * 2**20
 # What an error says that comes of what has been taken away.
-_GONE = re.compile(r"may not be used here|len\(\) takes|has no len\(\)|Operation not permitted")
+_GONE = re.compile(
+    r"may not be used here|len\(\) takes|has no len\(\)|Unable to cast \d+ to"
+    r"|Operation not permitted"
+)
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/svg+xml")
 
 
