@@ -4,10 +4,12 @@ An ``AnswerHost`` lives beside the answer: in the student's kernel, in stock nbg
 in the worker process of the judge. It knows no exercise and no reference.
 """
 
+import json
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,7 +18,7 @@ from torch import Tensor, nn
 from course_lib.checks import fixtures
 from course_lib.checks.forbidden import during
 from course_lib.checks.operator_recorder import Recorder
-from course_lib.checks.probe import Unanswered, bounded, out_of_memory, part
+from course_lib.checks.probe import Bounded, Unanswered, out_of_memory, part
 from course_lib.checks.protocol import TENSORS, Fixture, Handle, ProtocolError, items, pack, unpack
 
 # Room for torch's longest sentences, and for no argument written out.
@@ -29,10 +31,18 @@ def eager() -> AbstractContextManager[Any]:
     return torch.compiler.set_stance("force_eager") if compiles else nullcontext()
 
 
+@dataclass
+class _Failed:
+    """A reply that says what an answer raised."""
+
+    reply: bytes
+
+
 class AnswerHost:
     """Answers the verbs of a :class:`~course_lib.checks.answer_proxy.AnswerProxy` over a namespace.
 
     The namespace is read anew at every call; ``hiding`` is entered with it while an answer runs.
+    Of what an exercise forbids, ``gone`` needs no refusal here.
     """
 
     def __init__(
@@ -40,10 +50,13 @@ class AnswerHost:
         namespace: Mapping[str, Any],
         recorder: Recorder | None = None,
         hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
+        gone: Collection[str] = (),
     ) -> None:
         self.namespace, self.recorder, self.hiding = namespace, recorder, hiding
+        self.gone = gone
         self.handles: dict[int, Any] = {}
         self.made = 0
+        self.probed: Bounded | None = None
         self.refuse: list[str] = []
         self.exercise = ""
         self.verbs: dict[str, Callable[..., Any]] = {
@@ -58,11 +71,16 @@ class AnswerHost:
 
     def answer(self, frame: bytes) -> bytes:
         """Run one packed request; the packed reply holds what the answer raised, too."""
-        request = unpack(frame)
+        return self.reply(unpack(frame))
+
+    def reply(self, request: dict[str, Any]) -> bytes:
+        """The same for a request that is unpacked."""
         self.refuse = list(request.get("refuse", []))
         self.exercise = str(request.get("exercise", ""))
         if request.get("verb") == "probe":
             return self.probe(request)
+        if request.get("verb") == "parts":
+            return self.parts(request)
         verb = self.verbs.get(request.get("verb", ""))
         if verb is None:
             raise ProtocolError(f"unknown verb {request.get('verb')!r}")
@@ -92,31 +110,55 @@ class AnswerHost:
 
     def refusing(self, *besides: str) -> AbstractContextManager[None]:
         """What the exercise forbids is refused while this lasts, ``besides`` left alone."""
-        return during([kind for kind in self.refuse if kind not in besides], self.exercise)
+        kinds = [kind for kind in self.refuse if kind not in besides]
+        return during(kinds, self.exercise, self.gone)
 
     def probe(self, request: dict[str, Any]) -> bytes:
-        """A call within caps on memory and time; of what it returns, only slices cross."""
+        """A call within caps on memory and time; :meth:`parts` gives what it has computed."""
         caps = request["caps"]
 
-        def call() -> bytes:
+        def guarded(compute: Callable[[], Any]) -> Any:
             try:
                 with self.refusing(), self.hiding(self.namespace), eager():
-                    arguments = [self.resolve(value) for value in request["args"]]
-                    value = self.call(request["name"], arguments, request["kwargs"])
-                    parts = [part(value, place) for place in caps["keep"]]
-                    return pack({"value": parts, "error": None, "after": []})
+                    return compute()
             except BaseException as error:
                 if out_of_memory(error):
                     raise MemoryError from None
-                return pack({"value": None, "error": describe(error), "after": []})
+                return _Failed(pack({"value": None, "error": describe(error), "after": []}))
+
+        def call() -> Any:
+            arguments = [self.resolve(value) for value in request["args"]]
+            return self.call(request["name"], arguments, request["kwargs"])
+
+        def computed() -> Callable[[bytes], bytes]:
+            value = guarded(call)
+
+            def kept(places: bytes) -> Any:
+                parts = [part(value, place) for place in json.loads(places)]
+                return pack({"value": parts, "error": None, "after": []})
+
+            def reply(places: bytes) -> bytes:
+                found: Any = value if type(value) is _Failed else guarded(lambda: kept(places))
+                frame: bytes = found.reply if type(found) is _Failed else found
+                return frame
+
+            return reply
 
         try:
-            frame = bounded(call, memory=int(caps["memory"]), cpu=int(caps["cpu"]))
+            self.probed = Bounded(computed, memory=int(caps["memory"]), cpu=int(caps["cpu"]))
+        except Unanswered as error:
+            return _unanswered(error)
+        return pack({"value": None, "error": None, "after": []})
+
+    def parts(self, request: dict[str, Any]) -> bytes:
+        """Slices of what the last probe has computed, where nothing has known of them."""
+        try:
+            assert self.probed is not None
+            frame = self.probed.ask(json.dumps(request["keep"]).encode())
             unpack(frame)
             return frame
         except Unanswered as error:
-            ended = describe(error) | {"line": "", "function": ""}
-            return pack({"value": None, "error": ended, "after": []})
+            return _unanswered(error)
 
     def resolve(self, value: Any) -> Any:
         """Replace handles and fixtures by the objects they stand for."""
@@ -196,6 +238,11 @@ class AnswerHost:
             "inputs": grads[: len(inputs)],
             "parameters": dict(zip(parameters, grads[len(inputs) :], strict=True)),
         }
+
+
+def _unanswered(error: Unanswered) -> bytes:
+    ended = describe(error) | {"line": "", "function": ""}
+    return pack({"value": None, "error": ended, "after": []})
 
 
 def _differentiable(value: Any) -> bool:

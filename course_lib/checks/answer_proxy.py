@@ -90,11 +90,14 @@ class AnswerProxy:
     ) -> Reply:
         """Call a function within caps in MiB and seconds, see :mod:`course_lib.checks.probe`.
 
-        Of what comes back, ``keep`` are the slices, each of one or more leading axes.
+        Of what comes back, ``keep`` are the slices, each of one or more leading axes; they are
+        asked for when all has been computed.
         """
+        reply = self._ask("probe", name, args, {}, caps={"memory": memory, "cpu": cpu})
+        if reply.error is not None:
+            return reply
         pairs = [[[axis.start, axis.stop] for axis in place] for place in keep]
-        caps = {"memory": memory, "cpu": cpu, "keep": pairs}
-        return self._ask("probe", name, args, {}, caps=caps)
+        return self._ask("parts", None, (), {}, keep=pairs)
 
     def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:
         """Construct an object on the answer's side; the reply's value is a :class:`Handle`."""

@@ -14,7 +14,7 @@ import pkgutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +101,6 @@ class Exercise:
     def grade_id(self) -> str:
         """The id of the graded cell: nbgrader allows no dot in it."""
         return self.id.replace(".", "-")
-
-    @cached_property
-    def measured(self) -> bool:
-        """Whether a property asks what an answer costs."""
-        return "size_probe" in inspect.getsource(importlib.import_module(self.example.__module__))
 
     def prop(
         self, points: float, hint: str, says: str = ""

@@ -10,23 +10,22 @@ answer that walks up the stack could switch it off again. :func:`for_good` can't
 comes before the first line of a student's and leaves nothing behind that Python could reach.
 """
 
-import ast
 import contextlib
 import ctypes
+import gc
 import pkgutil
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 import torch
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class NotAllowed(RuntimeError):
@@ -41,8 +40,6 @@ class Forbidden:
     instead: str  # what to do
     operators: str = "$^"  # names of torch's, refused on a CPU, where all ways to them end
     functions: tuple[str, ...] = ()  # full names of those written in Python
-    names: str = ""  # last parts of names by which a source shows that it uses them
-    allied: str = ""  # names that stand for something allowed as well
     # whether :func:`for_good` also keeps every operator from being recorded
     gradients: bool = False
 
@@ -57,10 +54,6 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.nn.functional.multi_head_attention_forward",
             "torch.nn.modules.activation.MultiheadAttention.forward",
         ),
-        names=(
-            "scaled_dot_product_attention MultiheadAttention multi_head_attention_forward "
-            "_native_multi_head_attention"
-        ),
     ),
     "autograd": Forbidden(
         "autograd",
@@ -73,14 +66,12 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             "torch.autograd.graph._engine_run_backward",
             "torch.autograd.forward_ad.make_dual",
         ),
-        names="autograd backward vjp jvp jacrev jacfwd",
         gradients=True,
     ),
     "recurrence": Forbidden(
         "`nn.RNN`, `nn.GRU`, `nn.LSTM`, their cells and the functions behind them",
         "write the step with your own matrix products, sigmoids and tanh",
         operators=r"\w*(rnn|gru|lstm)",
-        names="RNN GRU LSTM RNNCell GRUCell LSTMCell rnn_tanh rnn_tanh_cell gru_cell lstm_cell",
     ),
     "norm": Forbidden(
         "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
@@ -91,11 +82,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         functions=(
             "torch.nn.functional.normalize",
             "torch.nn.functional.local_response_norm",
-        ),
-        names=(
-            "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm group_norm GroupNorm "
-            "batch_norm BatchNorm1d BatchNorm2d instance_norm InstanceNorm1d normalize "
-            "local_response_norm LocalResponseNorm cosine_similarity CosineSimilarity corrcoef"
+            "torch.nn.modules._functions.CrossMapLRN2d.forward",
         ),
     ),
     "interpolate": Forbidden(
@@ -103,26 +90,30 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
-        names="interpolate upsample Upsample UpsamplingBilinear2d grid_sample upsample_bilinear2d",
+        # What the packages beside torch offer of it.
+        functions=(
+            "numpy.interp._implementation",
+            "PIL.Image.Image.resize",
+            "PIL.Image.Image.transform",
+        ),
     ),
     "patches": Forbidden(
         "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
         "write the cut with reshapes and permutations of your own",
         # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
         operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
-        names=(
-            "Unfold im2col pixel_unshuffle PixelUnshuffle conv1d conv2d conv3d Conv1d Conv2d Conv3d"
-        ),
-        allied="unfold fold",
     ),
 }
 
 
 @contextlib.contextmanager
-def during(kinds: Sequence[str], exercise: str = "") -> Iterator[None]:
-    """Refuse, in this process, while this context lasts, also who saved a function before."""
+def during(kinds: Sequence[str], exercise: str = "", gone: Collection[str] = ()) -> Iterator[None]:
+    """Refuse, in this process, while this context lasts, also who saved a function before.
+
+    What is ``gone`` anyway costs no time.
+    """
     with contextlib.ExitStack() as stack:
-        for kind in kinds:
+        for kind in (kind for kind in kinds if kind not in gone):
             forbidden = FORBIDDEN[kind]
             message = f"{forbidden.says} may not be used in {exercise or 'this exercise'}:"
             stack.enter_context(_refused(forbidden, f"{message} {forbidden.instead}"))
@@ -136,18 +127,58 @@ def for_good(kinds: Sequence[str]) -> None:
 
     Operators end in a builtin function that takes no such arguments: unlike a Python function it
     has no code that could be exchanged. What registered it is never freed and known to nobody.
+    Gone as well is what :func:`library_code` found.
     """
-    lost: dict[str, None] = {}
+    if not kinds:
+        return
+    lost = dict.fromkeys(_operators(_MAKING_OTHERS), len)
     for kind in kinds:
         forbidden = FORBIDDEN[kind]
         for name in forbidden.functions:
             _function(name).__code__ = _refusal(f"{forbidden.says} may not be used here")
-        lost |= dict.fromkeys(_operators(forbidden.operators))
+        lost |= dict.fromkeys(_operators(forbidden.operators), len)
         if forbidden.gradients:
-            lost |= dict.fromkeys(_operators(r"\w*(backward|_jvp)"))
+            formulas = dict.fromkeys(_operators(r"\w*(backward|_jvp)"), len)
             unrecorded = dict.fromkeys(_operators("", "aten"), torch.library.fallthrough_kernel)
-            _keep(_overriding(("AutogradCPU",), unrecorded))
-    _keep(_overriding(_ENDS, dict.fromkeys(lost, len)))
+            _keep([*_overriding(_ENDS, formulas), *_overriding(("AutogradCPU",), unrecorded)])
+    _keep(_overriding((*_ENDS, *_OTHER_ENDS), lost))
+    # A place for a result could be of another kind as well.
+    made = dict.fromkeys(("aten::empty.memory_format", "aten::empty_strided"), len)
+    _keep(_overriding(_OTHER_ENDS, made))
+    for function in library_code():
+        outer = function.__code__.co_freevars
+        function.__code__ = _refusal("the library's own Python version may not be used here", outer)
+    library_code.cache_clear()
+    for name in _OTHER_ENGINES:
+        delattr(torch._C, name)
+
+
+def hidden_files() -> Iterator[Path]:
+    """Folders and files that hold torch's operators written in Python once more, or derivatives."""
+    for name in _IN_PYTHON:
+        path = Path(torch.__file__).parent.joinpath(name)
+        yield from (path, *path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
+
+
+@cache
+def library_code() -> list[FunctionType]:
+    """The functions that torch has loaded of them, in closures as well.
+
+    To be called before :func:`gc.freeze`, since what is frozen is not listed.
+    """
+    for kind in FORBIDDEN.values():
+        _operators(kind.operators)
+    folder = Path(torch.__file__).parent
+    within = tuple(str(folder / name) for name in _IN_PYTHON)
+    # What registers them is called by imports, and computes nothing.
+    spared = str(folder / "_decomp/__init__.py")
+    return [
+        thing
+        for thing in gc.get_objects()
+        if type(thing) is FunctionType
+        and thing.__code__.co_filename.startswith(within)
+        and thing.__code__.co_filename != spared
+    ]
 
 
 def _keep(libraries: list[Any]) -> None:
@@ -158,57 +189,6 @@ def _keep(libraries: list[Any]) -> None:
 def refuses(kinds: Sequence[str], operator: str) -> bool:
     """Whether an operator, by its full name, is among those that are refused."""
     return any(re.match(rf"\w+::(?:{FORBIDDEN[kind].operators})", operator) for kind in kinds)
-
-
-def named(kinds: Sequence[str], sources: Sequence[str], function: str) -> list[str]:
-    """What an answer names that it may not use, found by reading the notebook's cells.
-
-    Only the code that can run in the answer counts: the function itself and what it comes to from
-    there. A comparison, a test below it, a comment or a text is nobody's offence, nor is a function
-    of one's own that is called so.
-    """
-    wanted = {name for kind in kinds for name in FORBIDDEN[kind].names.split()}
-    names: dict[str, None] = {}
-    trees = []
-    for source in sources if wanted else ():
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            trees.append(ast.parse(source))
-    aliases = {
-        alias.asname or alias.name: alias.name.rpartition(".")[2]
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    defined: dict[str, list[ast.stmt]] = {}
-    for statement in (statement for tree in trees for statement in tree.body):
-        for name in _defines(statement):
-            defined.setdefault(name, []).append(statement)
-    waiting, read = [function], set[ast.AST]()
-    while waiting:
-        for statement in (s for s in defined.get(waiting.pop(), []) if s not in read):
-            read.add(statement)
-            arguments = {node.arg for node in ast.walk(statement) if isinstance(node, ast.arg)}
-            for node in ast.walk(statement):
-                name = ""
-                if isinstance(node, ast.Attribute):
-                    name = node.attr
-                elif isinstance(node, ast.Name) and node.id not in arguments:
-                    waiting.append(node.id)
-                    name = "" if node.id in defined else aliases.get(node.id, "")
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    # As in getattr(F, "..."); a docstring has spaces.
-                    name = node.value
-                if name in wanted:
-                    names[name] = None
-    return list(names)
-
-
-def _defines(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, _DEFINITIONS):
-        return [statement.name]
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 @contextlib.contextmanager
@@ -225,6 +205,18 @@ def _alone() -> Iterator[None]:
 _answering: list[bool] = []
 # Where all ways to an operator end: under `vmap`, what has no rule falls apart before a CPU's turn.
 _ENDS = ("CPU", "FuncTorchBatchedDecomposition")
+# Other kinds of tensors have kernels of their own; only `for_good` takes those.
+_OTHER_ENDS = ("MkldnnCPU", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "NestedTensorCPU")
+_MAKING_OTHERS = (
+    r"_?to_(mkldnn|sparse)|_?sparse_\w*tensor|quantize_per_|_empty_\w*quantized|_nested_"
+)
+# Runs compiled graphs past the dispatcher.
+_OTHER_ENGINES = ("StaticModule", "_jit_to_static_module", "_fuse_to_static_module")
+_IN_PYTHON = (
+    "_decomp _refs _prims ao masked _numpy _inductor onnx nested nn/attention/flex_attention.py"
+    " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
+    " distributed/tensor distributed/_tensor ../sympy"
+).split()
 _STARTS = frozenset(
     "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system subprocess.Popen".split()
 )
@@ -287,8 +279,8 @@ def _function(name: str) -> FunctionType:
 
 
 @cache
-def _refusal(message: str) -> CodeType:
-    # Runs with the other function's global names, and may have no names of its own around it.
+def _refusal(message: str, outer: tuple[str, ...] = ()) -> CodeType:
+    # Runs with the other function's global names; its names of ``outer`` ones are never read.
     source = f"""
 def refuse(*args, **kwargs):
     from course_lib.checks.forbidden import NotAllowed
@@ -298,4 +290,4 @@ def refuse(*args, **kwargs):
     exec(compile(source, __file__, "exec"), names)
     code = names["refuse"].__code__
     assert isinstance(code, CodeType)
-    return code
+    return code.replace(co_freevars=outer)

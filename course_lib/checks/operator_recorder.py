@@ -5,7 +5,7 @@ and the model answers of all exercises run; ``python tests/checks/operator_list.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,26 +42,29 @@ class Recorder(TorchDispatchMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Keep the name, without its overload, and go on; of a compound, keep its parts."""
-        if not refuses(self.without, function._schema.name):
+        if _compound(function) and not refuses(self.without, function._schema.name):
             with self:
-                result = function.decompose(*args, **(kwargs or {}))
-            if result is not NotImplemented:
-                return result
+                return function._op_dk(_COMPOUND, *args, **(kwargs or {}))
         self.names.add(function._schema.name)
         return function(*args, **(kwargs or {}))
 
 
-def unusual(names: Iterable[str], words: Collection[str]) -> list[str]:
+_COMPOUND = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+@cache
+def _compound(function: Any) -> bool:
+    """Whether an operator falls into others below Python, whose own ways are not asked."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), _COMPOUND)
+
+
+def unusual(names: Iterable[str]) -> list[str]:
     """Those operators that no right answer runs.
 
     Torch's own tags settle most of the others: what works number by number, and the core to which
     all else can be traced back, is no shortcut to any exercise that does not forbid it.
     """
-    return sorted(name for name in names if not _usual(name) and _word(name) not in words)
-
-
-def _word(name: str) -> str:
-    return name.partition("::")[2].strip("_")
+    return sorted(name for name in names if not _usual(name))
 
 
 @cache

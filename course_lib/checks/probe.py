@@ -17,7 +17,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any, NoReturn
 
 import torch
@@ -27,6 +26,11 @@ from course_lib.checks.protocol import TENSORS, items
 _SLACK = 5  # seconds on the wall beyond twice the processor time
 _MIB = 2**20
 _M_MMAP_THRESHOLD = -3
+# MiB that libraries may take on the way, or a notebook may hold.
+_ROOM = 128
+_started: list[int] = []
+# From before an answer could put something in its place.
+_getitem = torch.Tensor.__getitem__
 _OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
 
 
@@ -50,72 +54,113 @@ class CannotCap(Unanswered):
     """Nothing was run, since this system has no caps that hold."""
 
 
+class Held(Unanswered):
+    """The process held so much before that what a call takes beside it is not known."""
+
+
 # Ends of a call that tell nothing of what it would have taken.
-UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap))
+UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap, Held))
 
 
 def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
-    """What ``compute`` returns in a fork of this process, if that can be had within the caps.
+    """What ``compute`` returns in a fork of this process; see :class:`Bounded`."""
 
+    def computed() -> Callable[[bytes], bytes]:
+        value = compute()
+        return lambda _: value
+
+    return Bounded(computed, memory=memory, cpu=cpu).ask(b"")
+
+
+class Bounded:
+    """A call in a fork of this process, if it comes to an end within the caps.
+
+    What ``compute`` returns answers one question, of which nothing is known in the fork until then.
     ``memory`` are MiB of address space beyond what this process has already, ``cpu`` seconds of one
     thread, at most 7: on the wall it may take twice as long and 5 seconds more, which has to be
-    less than a worker has for a call.
+    less than a worker has for a call. Memory that was mapped before counts once it is touched.
     """
-    if not _possible():
-        raise CannotCap("caps on a call need a system that forks safely")
-    reading, writing = os.pipe()
-    sys.stdout.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about threads, of which the child uses none
-        try:
-            child = os.fork()
-        except PermissionError:
-            # Where an answer may make no process, the check may not either; such a process lives
-            # for one check only, so that the caps may strike it.
-            os.close(reading)
-            os.close(writing)
-            return _within(compute, memory, cpu)
-    if child == 0:
-        _compute(compute, writing, memory, cpu)
-    os.close(writing)
-    patience = 2 * cpu + _SLACK
-    deadline = time.monotonic() + patience
-    try:
-        content = _everything(reading, deadline)
-    finally:
-        late = time.monotonic() >= deadline
-        os.close(reading)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        _, status, used = os.wait4(child, 0)
-    if content[:1] == b"=":
+
+    def __init__(
+        self, compute: Callable[[], Callable[[bytes], bytes]], *, memory: int, cpu: int
+    ) -> None:
+        if not _possible():
+            raise CannotCap("caps on a call need a system that forks safely")
+        self.memory, self.cpu = memory, cpu
+        self.reading, writing = os.pipe()
+        asked, self.asking = os.pipe()
+        sys.stdout.flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about threads, of which the child uses none
+            self.child = os.fork()
+        if self.child == 0:
+            os.close(self.asking)
+            _compute(compute, asked, writing, memory, cpu)
+        os.close(writing)
+        os.close(asked)
+        self.patience = 2 * cpu + _SLACK
+        self.deadline = time.monotonic() + self.patience
+        self.said = self._read(1)
+        if self.said != b".":
+            self.end()
+
+    def ask(self, question: bytes) -> bytes:
+        """The answer to the question."""
+        with contextlib.suppress(OSError), os.fdopen(self.asking, "wb") as file:
+            file.write(question)
+        content = self._read()
+        self.end()
+        if content[:1] != b"=":
+            raise Unanswered("its process ended before it answered")
         return content[1:]
-    if content[:1] == b"m":
-        raise TooMuchMemory(f"took more than {memory} MiB of memory")
-    if content[:1] == b"?":
-        raise CannotCap("this system does not hold a process to its caps")
-    ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
-    if ended or used.ru_utime + used.ru_stime >= cpu:
-        raise OutOfTime(f"not finished in {cpu} seconds of processor time")
-    if late:
-        raise Starved(f"ended after {patience} seconds without {cpu} seconds of processor time")
-    how = f"signal {-end}" if (end := os.waitstatus_to_exitcode(status)) < 0 else f"status {end}"
-    raise Unanswered(f"its process ended before it answered ({how})")
+
+    def _read(self, most: int = -1) -> bytes:
+        content = bytearray()
+        while most < 0 or len(content) < most:
+            seconds = self.deadline - time.monotonic()
+            if seconds <= 0 or not select.select([self.reading], [], [], seconds)[0]:
+                return b""
+            piece = os.read(self.reading, most if most > 0 else _MIB)
+            if not piece:
+                break
+            content += piece
+        return bytes(content)
+
+    def end(self) -> None:
+        """End the fork; raises why there is nothing to ask, if so."""
+        late = time.monotonic() >= self.deadline
+        os.close(self.reading)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.child, signal.SIGKILL)
+        _, status, used = os.wait4(self.child, 0)
+        if self.said == b".":
+            return
+        os.close(self.asking)
+        if self.said == b"m":
+            raise TooMuchMemory(f"took more than {self.memory} MiB of memory")
+        if self.said == b"h":
+            raise Held("its process held too much memory before")
+        if self.said == b"?":
+            raise CannotCap("this system does not hold a process to its caps")
+        ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+        if ended or used.ru_utime + used.ru_stime >= self.cpu:
+            raise OutOfTime(f"not finished in {self.cpu} seconds of processor time")
+        if late:
+            raise Starved(
+                f"ended after {self.patience} seconds without {self.cpu} seconds of processor time"
+            )
+        end = os.waitstatus_to_exitcode(status)
+        how = f"signal {-end}" if end < 0 else f"status {end}"
+        raise Unanswered(f"its process ended before it answered ({how})")
 
 
-def _everything(descriptor: int, deadline: float) -> bytes:
-    content = bytearray()
-    while (seconds := deadline - time.monotonic()) > 0:
-        if not select.select([descriptor], [], [], seconds)[0]:
-            break
-        piece = os.read(descriptor, _MIB)
-        if not piece:
-            return bytes(content)
-        content += piece
-    return b""
-
-
-def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) -> NoReturn:
+def _compute(
+    compute: Callable[[], Callable[[bytes], bytes]],
+    asked: int,
+    writing: int,
+    memory: int,
+    cpu: int,
+) -> NoReturn:
     """In the fork: never returns, and runs nothing that the parent would run at its end."""
     import resource
 
@@ -140,43 +185,56 @@ def _compute(compute: Callable[[], bytes], writing: int, memory: int, cpu: int) 
             hard = resource.getrlimit(what)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(what, (min(soft, most), most))
-        try:
-            answer = b"=" + compute() if _capped(memory + 2) else b"?"
-        except MemoryError:
-            answer = b"m"
-        view = memoryview(answer)
-        while view:
-            view = view[os.write(writing, view) :]
+        if not _capped(memory + 2):
+            os.write(writing, b"?")
+        else:
+            before = _resident()
+            try:
+                finish = compute()
+            except MemoryError:
+                os.write(writing, b"m")
+            else:
+                _answer(finish, asked, writing, memory, before)
         status = 0
     finally:
         os._exit(status)
 
 
-def _within(compute: Callable[[], bytes], memory: int, cpu: int) -> bytes:
-    """In this process itself; beyond the cap on time a signal raises."""
+def _answer(
+    finish: Callable[[bytes], bytes], asked: int, writing: int, memory: int, before: int
+) -> None:
+    """In the fork, when its call is over: what it took is told, and then what is asked of it."""
+    if _resident() - before > memory + _ROOM:
+        os.write(writing, b"m")
+        return
+    if _started and before - _started[0] > max(2 * memory, 2 * _ROOM):
+        os.write(writing, b"h")
+        return
+    # In another fork no thread and no alarm of the answer's is left to see the question.
+    child = os.fork()
+    if child:
+        os.write(writing, b".")
+        os.waitpid(child, 0)
+        return
+    sys.settrace(None)
+    sys.setprofile(None)
+    gc.disable()
+    with os.fdopen(asked, "rb") as file:
+        view = memoryview(b"=" + finish(file.read()))
+    while view:
+        view = view[os.write(writing, view) :]
+
+
+def begin() -> None:
+    """Remember what this process holds now; what it holds beyond that is counted later."""
+    _started[:] = [_resident()]
+
+
+def _resident() -> int:
+    """MiB of memory that this process has had at the same time."""
     import resource
 
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(spent.ru_utime + spent.ru_stime) + 1 + cpu
-    caps = {resource.RLIMIT_AS: _space_in_use() + memory * _MIB, resource.RLIMIT_CPU: seconds}
-    before = {what: resource.getrlimit(what) for what in caps}
-    for what, value in caps.items():
-        hard = before[what][1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (value, hard))
-
-    def over(number: int, frame: FrameType | None) -> NoReturn:
-        raise OutOfTime(f"not finished in {cpu} seconds of processor time")
-
-    handled = signal.signal(signal.SIGXCPU, over)
-    try:
-        return compute()
-    except MemoryError:
-        raise TooMuchMemory(f"took more than {memory} MiB of memory") from None
-    finally:
-        for what, pair in before.items():
-            resource.setrlimit(what, pair)
-        signal.signal(signal.SIGXCPU, handled)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _space_in_use() -> int:
@@ -246,7 +304,7 @@ def places(
 def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
     """The slice of every tensor in a value: first and one past the last of each leading axis."""
     if type(value) in TENSORS:
-        return value[tuple(slice(*pair) for pair in keep[: value.dim()])]
+        return _getitem(value, tuple(slice(*pair) for pair in keep[: value.dim()]))
     values = items(value)
     if values is None:
         return value

@@ -41,6 +41,11 @@ DTYPES = {
 TENSORS = (Tensor, Parameter)
 
 
+# Of tensors, from before an answer could put something in its place.
+_view, _reshape, _copy, _numpy = Tensor.view, Tensor.reshape, Tensor.copy_, Tensor.numpy
+_detach, _ne, _empty, _frombuffer = Tensor.detach, Tensor.ne, torch.empty, torch.frombuffer
+
+
 class ProtocolError(ValueError):
     """A message that is too large, too deep, malformed or of an unknown kind."""
 
@@ -177,9 +182,9 @@ def _encode_tensor(tensor: Tensor, buffers: list[bytes]) -> dict[str, Any]:
         return {"opaque": f"{tensor.layout} tensor of {tensor.dtype}"}
     if tensor.numel() * tensor.element_size() > MAX_FRAME:
         raise ProtocolError(f"tensor of shape {tuple(tensor.shape)} is too large to cross")
-    plain = torch.empty(tensor.shape, dtype=tensor.dtype)
-    plain.copy_(Tensor.detach(tensor))
-    raw = plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+    plain = _empty(tensor.shape, dtype=tensor.dtype)
+    _copy(plain, _detach(tensor))
+    raw = _numpy(_view(_reshape(plain, -1), torch.uint8)).tobytes() if plain.numel() else b""
     buffers.append(raw)
     return {"tensor": len(buffers) - 1, "dtype": name, "shape": list(tensor.shape)}
 
@@ -229,9 +234,9 @@ def _decode_tensor(tree: dict[str, Any], buffers: list[bytes | None]) -> Tensor:
     if math.prod(shape) * dtype.itemsize != len(raw):
         raise ProtocolError(f"{len(raw)} bytes for a tensor of {tree['dtype']} and shape {shape}")
     if not raw:
-        return torch.empty(shape, dtype=dtype)
-    data = torch.frombuffer(bytearray(raw), dtype=torch.uint8)
+        return _empty(shape, dtype=dtype)
+    data = _frombuffer(bytearray(raw), dtype=torch.uint8)
     if dtype == torch.bool:
         # A byte other than 0 or 1 would make a bool that is neither.
-        return data.ne(0).reshape(shape)
-    return data.view(dtype).reshape(shape)
+        return _reshape(_ne(data, 0), shape)
+    return _reshape(_view(data, dtype), shape)

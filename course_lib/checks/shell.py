@@ -3,7 +3,7 @@
 import ast
 import socket
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import util
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
@@ -15,13 +15,17 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 _WINDOWS = ("matplotlib.use(", "mpl.use(", "plt.switch_backend(")
 
 
-def count(shell: InteractiveShell) -> None:
+def count(
+    shell: InteractiveShell, excused: Callable[[BaseException], bool] = lambda error: False
+) -> None:
     """Let a shell run cells as they are run where they count, for the rest of its life.
 
     An import at the margin that fails, and a magic or a command that does, ends no cell, for the
-    packages of one machine are not those of another. ``exit`` ends nothing, either. A
-    breakpoint where no debugger waits is passed over.
+    packages of one machine are not those of another; nor does an error that is ``excused``.
+    ``exit`` ends nothing, either, and a breakpoint where no debugger waits is passed over. A word
+    is a magic by its sign only, so that what a cell says in Python it does in Python.
     """
+    shell.automagic = False
     sys.breakpointhook = lambda *_, **__: None
     run_nodes = shell.run_ast_nodes
 
@@ -37,7 +41,7 @@ def count(shell: InteractiveShell) -> None:
             shown = interactivity if number == len(nodes) or interactivity == "all" else "none"
             if await run_nodes([node], cell, shown, compiler, result) and first is None:
                 first = result.error_in_exec or result.error_before_exec if result else None
-                if first is None or not _sets_up(node, first):
+                if first is None or not (excused(first) or _sets_up(node, first)):
                     return True
         if first is not None and result is not None:
             result.error_in_exec = first

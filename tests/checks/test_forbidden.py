@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.answer_proxy import AnswerProxy, Gradients
-from course_lib.checks.forbidden import FORBIDDEN, NotAllowed, during, named
+from course_lib.checks.forbidden import FORBIDDEN, NotAllowed, during
 
 SAVED = F.scaled_dot_product_attention
 q = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
@@ -262,33 +262,6 @@ def test_the_grader_differentiates_an_answer_that_may_not():
     assert gradients.inputs == [6.0]
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("def f(q):\n    return F.scaled_dot_product_attention(q, q, q)", True),
-        ("import torch.nn.functional as G\ndef f(q):\n"
-         "    return G.scaled_dot_product_attention(q, q, q)", True),
-        ("from torch.nn.functional import scaled_dot_product_attention as soft\n"
-         "def f(q):\n    return soft(q, q, q)", True),
-        ("def f(q):\n    return getattr(F, 'scaled_dot_product_attention')(q, q, q)", True),
-        ("def f(q):\n    return other(q)\ndef other(q):\n    return nn.MultiheadAttention(4, 1)",
-         True),
-        ("def f(q):\n    # not F.scaled_dot_product_attention\n    return q", False),
-        ("def f(q):\n    \"As F.scaled_dot_product_attention does.\"\n    return q", False),
-        ("def f(q):\n    return q\nprint(F.scaled_dot_product_attention(1, 2, 3))", False),
-        ("def scaled_dot_product_attention(q):\n    return q\n"
-         "def f(q):\n    return scaled_dot_product_attention(q)", False),
-        ("def f(q): return q\ndef test_f():\n    F.scaled_dot_product_attention(1, 2, 3)", False),
-        ("def f(q): return table\ntable = F.scaled_dot_product_attention(1, 2, 3)", True),
-        ("def f(q, table): return table\ntable = nn.MultiheadAttention(4, 1)", False),
-        ("def f(q: not python", False),
-    ],
-)  # fmt: skip
-def test_reading_an_answer_finds_what_it_names_and_no_honest_mention(source, found):
-    assert bool(named(["attention"], [source], "f")) == found
-    assert not named([], [source], "f")
-
-
 # In a process of its own each, as there is no way back.
 FOR_GOOD = """
 import gc, sys, torch
@@ -315,7 +288,7 @@ for name, call in ways.items():
 """
 
 
-# In workers, `tests/grading/judging/test_second_look.py` takes away every kind.
+# In workers, `tests/grading/judging/test_bare.py` takes away every kind.
 @pytest.mark.sample("attention", "autograd", "patches")
 @pytest.mark.parametrize("kind", FORBIDDEN)
 def test_for_good_closes_every_route_and_leaves_nothing_to_undo(kind):

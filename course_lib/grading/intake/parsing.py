@@ -55,8 +55,9 @@ _TAG = re.compile(
     r"<(?!/?(?:b|br|code|details|div|em|h[1-6]|hr|i|kbd|li|ol|p|pre|span|strong|sub|summary|sup"
     r"|table|tbody|td|th|thead|tr|ul)\s*/?>|https?://[^\s<>\"']*>)(?=[A-Za-z/!?])"
 )
-# Targets of links, in the text or below it; what is behind them does not matter.
-_LINK = re.compile(r"\](?P<mark>[(:])(?P<target>\s{0,9}[^)\n]{0,400})")
+# Where targets of links begin, in the text or below it, also one within another; what is behind
+# them does not matter.
+_LINK = re.compile(r"\](?P<mark>[(:])(?=\s*+(?P<target>[^)\n]{0,400})(?P<more>[^)\n]?))")
 _ALIVE = re.compile(
     r"[^:/?#]*(?:[/?#]|$)|(?:https?|mailto):|data:image/(?:png|jpeg|gif|webp);", re.I
 )
@@ -111,7 +112,9 @@ def _dead(link: re.Match[str]) -> str:
     """A link, as text where it leads to anything else than a page, a letter or a heading."""
     # As a browser reads it: without what it skips, and after Markdown has taken out its own.
     target = re.sub(r"\\(?=\W)|[\s<\x00-\x20]", "", html.unescape(link["target"]))
-    return link[0] if _ALIVE.match(target) else f"]\\{link['mark']}{link['target']}"
+    # One that goes on may name anything.
+    target += ":" if link["more"] else ""
+    return link[0] if _ALIVE.match(target) else f"]\\{link['mark']}"
 
 
 def unmarked(text: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from nbformat import NotebookNode
@@ -24,7 +25,12 @@ class Raised:
     def __str__(self) -> str:
         return f"{beginning(self.source)} raised {self.error}"
 
-    @property
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words in its source."""
+        return frozenset(re.findall(r"\w+", self.source))
+
+    @cached_property
     def missing(self) -> list[str]:
         """The name that was not defined, if that is what ended it."""
         return undefined(self.error)
@@ -69,12 +75,13 @@ def explain(report: Report, failed: Sequence[Raised], later: Sequence[NotebookNo
 
 def root(name: str, failed: Sequence[Raised]) -> Raised | None:
     """The cell that would have given a name; if it only lacked another name, the cause of that."""
-    word = re.compile(rf"\b{name}\b")
-    for number in reversed(range(len(failed))):
-        if word.search(failed[number].source):
-            before = (root(other, failed[:number]) for other in failed[number].missing)
-            return next(filter(None, before), failed[number])
-    return None
+    found, names, number = None, [name], len(failed)
+    while number:
+        number -= 1
+        if not failed[number].words.isdisjoint(names):
+            found = failed[number]
+            names = found.missing
+    return found
 
 
 def worth_a_note(cell: Raised, failed: Sequence[Raised]) -> bool:

@@ -47,8 +47,9 @@ class Worker:
     """A running worker process; use it as a context manager.
 
     It finds ``needs`` imported (of :data:`.forkserver.COSTLY`) and lacks what is in ``without`` (of
-    :data:`course_lib.checks.forbidden.FORBIDDEN`). It may keep a ``record`` of torch's operators
-    that run. ``beside`` are files in the folder where it starts: their text by name.
+    :data:`course_lib.checks.forbidden.FORBIDDEN`); where something is lacking, it keeps a record of
+    torch's operators that run. ``beside`` are files in the folder where it starts: their text by
+    name.
     """
 
     def __init__(
@@ -58,15 +59,12 @@ class Worker:
         judge: int = 0,
         needs: Iterable[str] = (),
         without: Iterable[str] = (),
-        record: bool = False,
         beside: Mapping[str, str] | None = None,
     ) -> None:
         self.limits = limits or Limits()
         wanted = asdict(self.limits)
         caps = {k: v for k, v in wanted.items() if k not in ("cell", "call", "whole")}
-        self.socket, self.pid, self.ended = forkserver.fork(
-            {**caps, "record": record}, judge, needs, without
-        )
+        self.socket, self.pid, self.ended = forkserver.fork(caps, judge, needs, without)
         self.walls = forkserver.walls
         self.alive = True
         self.until = float("inf")

@@ -17,8 +17,8 @@ from nbformat import NotebookNode
 from course_lib.checks.exercise import find
 from course_lib.grading.cells import id_of, marks
 from course_lib.grading.intake.parsing import inert
+from course_lib.grading.judging.bare import PLEASE
 from course_lib.grading.judging.judge import Judged, Mark
-from course_lib.grading.judging.second_look import PLEASE
 
 # Of a task: a number of the assignment and one of its own.
 HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)

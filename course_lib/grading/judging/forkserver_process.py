@@ -92,6 +92,9 @@ def provide(needs: Iterable[str]) -> None:
 
 def _settle() -> None:
     """Be ready to be forked."""
+    from course_lib.checks.forbidden import library_code
+
+    library_code()
     gc.freeze()  # or the first collection in each fork would copy every page
     gc.enable()
     if threading.active_count() > 1:
@@ -130,7 +133,9 @@ def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, nu
         os.makedirs(limits["home"], exist_ok=True)
         os.chdir(limits["home"])
     else:
-        sandbox.confine(proc, number, limits["scratch"])
+        from course_lib.checks.forbidden import hidden_files
+
+        sandbox.confine(proc, number, limits["scratch"], limits["without"] and hidden_files())
         if os.fork():
             os._exit(0)
     _guard(connection, ending, limits, walls=proc is not None)

@@ -7,9 +7,9 @@ and the references and never executes anything a student wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import nbformat
@@ -19,18 +19,16 @@ from nbformat.v4 import new_notebook
 from course_lib.checks.answer_proxy import AnswerLost
 from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find
-from course_lib.checks.forbidden import named
 from course_lib.checks.import_stubs import ABSENT
 from course_lib.checks.report import Report, refused
 from course_lib.grading.authoring import CHECK
 from course_lib.grading.cells import marks
 from course_lib.grading.intake.matching import align
 from course_lib.grading.intake.parsing import Submission, plain_notes
-from course_lib.grading.judging.allowlist import Reading
+from course_lib.grading.judging.bare import PLEASE, Grader
 from course_lib.grading.judging.causes import Raised, explain, raised, worth_a_note
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import COSTLY, ForkServer
-from course_lib.grading.judging.second_look import PLEASE, SecondGrader
 from course_lib.grading.judging.session import Session
 
 # Characters of all outputs of a notebook together.
@@ -99,22 +97,17 @@ def judge_notebook(
     failed: list[Raised] = []
     cells = align(submission, release)
 
-    def bare(kinds: Sequence[str], modules: Mapping[str, str], record: bool) -> Session[Worker]:
+    def bare(kinds: Sequence[str]) -> Session[Worker]:
         # What is left is for the notebook itself.
-        begin = partial(start, without=kinds, record=record, beside=modules)
-        return Session(begin, session.left / 2)
+        return Session(partial(start, without=kinds), session.left / 2)
 
-    theirs, given = _by_author(submission, release)
-    reading = partial(Reading, theirs, given, submission.modules)
-    second_look = SecondGrader(
-        bare, seed, given, submission.modules, cache(reading), failed, result.notes
-    )
+    grader = Grader(bare, seed, result.notes)
     try:
         for number, (cell, own) in enumerate(cells):
             result.notebook.cells.append(cell)
             facts = marks(cell) if own else {}
             if facts.get("grade"):
-                mark = _judge_cell(cell, session, second_look)
+                mark = _judge_cell(cell, session, grader)
                 result.marks.append(mark)
                 if mark.report and mark.report.undefined():
                     explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
@@ -134,17 +127,18 @@ def judge_notebook(
                     where = facts.get("grade_id", "one of the student's own cells")
                     result.notes.append(f"While running {where}: {lost}. The rest went on without.")
                     cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
+        result.killed = session.killed or grader.killed
     finally:
         session.end()
-    result.killed = session.killed
+        grader.end()
     reports = [mark.report for mark in result.marks if mark.report]
-    notes = [*result.notes, *_remarks(reports, result.notebook)]
+    notes = [*result.notes, *_remarks(reports)]
     result.notes = plain_notes(sorted(notes, key=lambda note: PLEASE not in note))
     nbformat.validate(result.notebook)
     return result
 
 
-def _remarks(reports: Sequence[Report], notebook: NotebookNode) -> Iterator[str]:
+def _remarks(reports: Sequence[Report]) -> Iterator[str]:
     if taken := [report.exercise for report in reports if ABSENT in report.one_reason]:
         yield f"Takes the library's answer instead of giving one: {', '.join(taken)}."
     for report in reports:
@@ -152,43 +146,28 @@ def _remarks(reports: Sequence[Report], notebook: NotebookNode) -> Iterator[str]
             points = f"{row.points if row.passed else 0:g} of {row.points:g} points so far"
             yield f"{report.exercise}, {row.name}: {row.open}; {points}."
     for report in reports:
-        names, was_refused = _forbidden_names(report.exercise, notebook), refused(report)
-        if was_refused or (names and report.score):
-            does = f"names {', '.join(names)}, which it may not use"
-            does = does if names else "does what it may not"
-            then = "it was refused while the answer was checked" if was_refused else PLEASE
-            yield f"The answer of {report.exercise} {does}; {then}."
+        if refused(report):
+            yield (
+                f"The answer of {report.exercise} does what it may not; it was refused while the"
+                " answer was checked."
+            )
 
 
-def _forbidden_names(identifier: str, notebook: NotebookNode) -> list[str]:
-    """What the answer to an exercise names that it may not use: by reading, nothing is run."""
-    exercise = find(identifier)
-    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    return named(exercise.forbidden, sources, exercise.function)
-
-
-def _judge_cell(cell: NotebookNode, session: Session[Worker], second_look: SecondGrader) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session[Worker], grader: Grader) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:
         return Mark(grade_id, points, None, reason="to be graded by hand")
     exercise = find(match[1])
     try:
-        report = second_look.report(exercise, session)
+        report = grader.report(exercise, session)
     except AnswerLost as lost:
         reason = f"The answer did not survive its check: {lost}."
         cell.outputs = [_error("Lost", reason)]
-        second_look.notes.append(f"{exercise.id}: {lost}.")
-        session.replay(lost)
+        grader.notes.append(f"{exercise.id}: {lost}.")
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = _table(report)
     return Mark(grade_id, points, report.score, report)
-
-
-def _by_author(submission: Submission, release: NotebookNode) -> tuple[list[str], list[str]]:
-    given = {cell.source for cell in release.cells if cell.cell_type == "code"}
-    code = [cell.source for cell in submission.notebook.cells if cell.cell_type == "code"]
-    return [source for source in code if source not in given], sorted(given)
 
 
 def _table(report: Report) -> list[NotebookNode]:

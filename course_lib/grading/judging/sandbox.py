@@ -16,7 +16,7 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
@@ -56,11 +56,11 @@ _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _PRLIMIT = {"x86_64": 302, "aarch64": 261}
 _CLONE = {"x86_64": 56, "aarch64": 220}
-_CLONE3, _CLONE_THREAD = 435, 0x10000
+_CLONE3 = 435
 # Of a filter: load, compare, test bits, end; and its ends, let through or refuse with an error.
 _FILTER = (0x20, 0x15, 0x45, 0x06, 0x7FFF0000, 0x00050000)
-# fork, vfork, execve, execveat
-_MAKING = {"x86_64": (57, 58, 59, 322), "aarch64": (221, 281)}
+# execve, execveat
+_STARTING = {"x86_64": (59, 322), "aarch64": (221, 281)}
 
 
 class Unusable(OSError):
@@ -207,12 +207,13 @@ def _bind(source: str, target: str) -> None:
     _seal(target, _RDONLY | _MS_NOSUID | _MS_NODEV)
 
 
-def confine(proc: int | None, number: int, scratch: int) -> None:
+def confine(proc: int | None, number: int, scratch: int, covered: Iterable[Path] = ()) -> None:
     """Build the inner walls around this process; the caller forks once more behind them.
 
     The calling process becomes the first of its process namespace with its next fork. Call it in a
     fresh fork of the enclosed parent, then :func:`surrender` in the child. The worker's ``number``
-    picks its user, -1 keeps the parent's; ``scratch`` are bytes in memory.
+    picks its user, -1 keeps the parent's; ``scratch`` are bytes in memory. Nothing is to be seen in
+    ``covered`` folders and files.
     """
     assert proc is not None
     if number >= 0:
@@ -229,6 +230,13 @@ def confine(proc: int | None, number: int, scratch: int) -> None:
     os.close(proc)
     with contextlib.suppress(OSError):
         socket.sethostname("worker")
+    for path in covered:
+        if path.is_dir():
+            _mount(
+                "tmpfs", str(path), "tmpfs", _MS_NOSUID | _MS_NODEV | _RDONLY, "mode=755,size=4k"
+            )
+        elif path.exists():
+            _mount("/dev/null", str(path), None, _MS_BIND)
     _mount("tmpfs", SCRATCH, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=700,size={scratch}")
     os.makedirs(f"{SCRATCH}/home")
     os.makedirs(f"{SCRATCH}/shm")
@@ -285,26 +293,17 @@ def _filter_system_calls() -> None:
     _install(program)
 
 
-def refuse_processes() -> None:
-    """From now on this process makes no other and runs no other program; threads it may make."""
+def refuse_programs() -> None:
+    """From now on this process and all that it makes run no other program."""
     machine = platform.machine()
     if machine not in _AUDIT:
         return
     _call("no_new_privs", _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    load, equal, allbits, give, allow, refuse = _FILTER
+    load, equal, _, give, allow, refuse = _FILTER
     program = [(load, 0, 0, 0)]
-    for number in _MAKING[machine]:
+    for number in _STARTING[machine]:
         program += [(equal, 0, 1, number), (give, 0, 0, refuse | errno.EPERM)]
-    program += [
-        (equal, 0, 1, _CLONE3),
-        (give, 0, 0, refuse | errno.ENOSYS),
-        (equal, 0, 3, _CLONE[machine]),
-        (load, 0, 0, 16),
-        (allbits, 1, 0, _CLONE_THREAD),
-        (give, 0, 0, refuse | errno.EPERM),
-        (give, 0, 0, allow),
-    ]
-    _install(program)
+    _install([*program, (give, 0, 0, allow)])
 
 
 def _install(program: list[tuple[int, int, int, int]]) -> None:

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -21,6 +22,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy
@@ -32,6 +34,7 @@ from IPython.core.error import StdinNotImplementedError
 from traitlets import Type
 from traitlets.config import Config
 
+from course_lib.checks import probe
 from course_lib.checks.answer_host import AnswerHost
 from course_lib.checks.forbidden import for_good
 from course_lib.checks.operator_recorder import Recorder
@@ -40,6 +43,11 @@ from course_lib.checks.shell import count
 from course_lib.grading.judging import sandbox
 
 MAX_OUTPUT = 2 * 2**20
+# What an error says that comes of what has been taken away.
+_GONE = re.compile(
+    r"may not be used here|len\(\) takes|has no len\(\)|Unable to cast \d+ to"
+    r"|Operation not permitted"
+)
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/svg+xml")
 
 
@@ -95,7 +103,19 @@ class Shell(ZMQInteractiveShell):
         self.screens = {"stdout": Screen(1), "stderr": Screen(2)}
         # What a notebook asks in order to find out where it runs.
         type(self).__name__, type(self).__module__ = "ZMQInteractiveShell", "ipykernel.zmqshell"
-        count(self)
+        self.lacking = self.spoilt = False
+        count(self, self.excused)
+
+    def excused(self, error: BaseException) -> bool:
+        """Whether a statement has failed for want of what is gone, or after one that has.
+
+        A comparison with it shall end only itself, and what came of it may be missing later.
+        """
+        found: BaseException | None = error
+        while self.lacking and found and not self.spoilt:
+            self.spoilt = bool(_GONE.search(_text(found)))
+            found = found.__cause__ or found.__context__
+        return self.spoilt
 
     def enable_gui(self, gui: str | None = None) -> None:
         """Accept ``%matplotlib inline``; there is no event loop to integrate."""
@@ -191,6 +211,27 @@ def shell() -> Shell:
     return instance
 
 
+class AsWritten(ModuleType):
+    """In the place of torch's compiler, much of which is among what is gone: does nothing."""
+
+    config = SimpleNamespace()
+    compiled_autograd = SimpleNamespace(_disable=contextlib.nullcontext)
+
+    def __getattr__(self, name: str) -> Any:
+        """A decorator, with or without arguments."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda fn=None, *_, **__: fn if callable(fn) else lambda function: function
+
+
+def as_written() -> None:
+    """Let what is compiled run as it is written."""
+    compiler: Any = AsWritten("torch._dynamo")
+    compiler.set_stance = lambda *_, **__: contextlib.nullcontext()
+    sys.modules[compiler.__name__] = torch._dynamo = compiler
+    torch.compile = compiler.optimize
+
+
 @cache
 def own_modules() -> tuple[str, ...]:
     """Names of the modules that serve the judge: looked for once, before workers are forked."""
@@ -207,35 +248,38 @@ def hide() -> None:
             delattr(sys.modules[package], last)
 
 
-async def serve(connection: socket.socket, recorder: Recorder | None = None) -> None:
-    """Answer requests until the other side hangs up."""
+async def serve(
+    connection: socket.socket, gone: Sequence[str] = (), recorder: Recorder | None = None
+) -> None:
+    """Answer requests until the other side hangs up; what is ``gone`` here has been taken away."""
     here, own = shell(), os.getpid()
+    here.lacking = bool(gone)
     sys.modules["__main__"].__dict__.clear()
     sys.modules["__main__"].__dict__.update(__name__="__main__", __builtins__=builtins)
     # Afterwards: some of these names are IPython's, and magics rely on them.
     here.reset(new_session=True)
     here.raised.clear()
     sys.stdout, sys.stderr = here.screens.values()
-    host = AnswerHost(here.user_ns, recorder)
+    host = AnswerHost(here.user_ns, recorder, gone=gone)
     hide()
     while True:
         header = _receive(connection, 8)
         if not header:
             return
         frame = _receive(connection, struct.unpack(">Q", header)[0])
-        request = unpack(frame)
+        with recorder or contextlib.nullcontext():
+            request = unpack(frame)
         try:
             if request.get("verb") in ("run", "beside"):
                 text = request["source"].numpy().tobytes().decode(errors="replace")
             if request.get("verb") == "run":
-                with recorder or contextlib.nullcontext():
-                    reply = pack(packed(await here.cell(text)))
+                reply = pack(packed(await here.cell(text)))
             elif request.get("verb") == "beside":
                 for name, module in json.loads(text).items():
                     Path(name).write_text(module, encoding="utf-8")
                 reply = pack(packed([]))
             else:
-                reply = host.answer(frame)
+                reply = host.reply(request)
         except (KeyboardInterrupt, MemoryError) as error:
             failure = {"type": type(error).__name__, "message": _text(error), "line": ""}
             reply = pack({"value": None, "error": failure, "after": []})
@@ -257,21 +301,22 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
     for_good(limits["without"])
-    recorder = Recorder(limits["without"]) if limits.get("record") else None
+    recorder = Recorder(limits["without"]) if limits["without"] else None
     if recorder:
         recorder.in_threads()
-    if limits["without"]:
+        as_written()
         # Or an interpreter in which nothing is missing could answer in this one's place.
-        sandbox.refuse_processes()
+        sandbox.refuse_programs()
     sandbox.limit(limits["memory"], limits["file_size"], limits["cpu"], limits["processes"])
     # A fork inherits the parent's random states: two students would draw the same numbers.
     random.seed()
     numpy.random.seed()
     torch.default_generator.seed()
     _as_in_a_kernel()
+    probe.begin()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(serve(connection, recorder))
+    loop.run_until_complete(serve(connection, limits["without"], recorder))
 
 
 def _as_in_a_kernel() -> None:

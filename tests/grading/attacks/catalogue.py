@@ -19,7 +19,7 @@ What must come of it:
 - ``ALL``: exactly all points, for it harms nobody and the answers are honest;
 - ``UP_TO_REST``, ``UP_TO_ALL``: at most these, for it may ruin its own honest answers;
 - ``REFUSED``: not graded, with a reason;
-- ``PART``: at most ``due`` points.
+- ``SEEN``: at most ``due`` points, or a person is asked; ``PART``: at most ``due`` points.
 
 Whatever an attack does, the honest submissions beside it get what they deserve, and the gradebook,
 the other submissions and the sources stay as they were; the runner looks after every run.
@@ -45,7 +45,7 @@ class Must(Enum):
     UP_TO_REST = "at most the other exercises' points"
     UP_TO_ALL = "at most the honest points"
     REFUSED = "not graded"
-    SEEN = "no point, or a person is asked"
+    SEEN = "at most what is honest of it, or a person is asked"
     PART = "at most the points of all but the large input"
 
 
@@ -237,14 +237,16 @@ FORGERIES = (
 
 # Ways round what an exercise forbids: in a notebook in which nothing else is answered.
 ROUTES = tuple(
-    Attack(name, tries, exercise, r.code(exercise, code), Must.SEEN)
+    Attack(
+        name, tries, exercise, r.code(exercise, code), Must.SEEN, None, r.SHARE.get(exercise, 0.0)
+    )
     for exercise, routes in r.ROUTES.items()
     for name, tries, code in routes
 )
 
 # Right where the result is small, and of what is large only where a look may be expected.
 LARGE = tuple(
-    Attack(name, tries, exercise, code, Must.SEEN if "sys" in code else Must.PART, None, due)
+    Attack(name, tries, exercise, code, Must.PART, None, due)
     for exercise, name, tries, due, code in r.LARGE
 )
 
@@ -252,9 +254,9 @@ LARGE = tuple(
 _TRAINS = "import torch\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@"
 _CALLS = r.code(r.ATTENTION, _TRAINS + r.PLAIN)
 BESIDE = (
-    Attack("module-torch-wants", "a module that torch tries to import", t.module_beside("triton", r.UNDO, _CALLS), "", Must.SEEN),
-    Attack("module-undoes", "a module that takes the refusal away", t.module_beside("helped", r.UNDO, f"import helped\n{_CALLS}"), "", Must.SEEN),
-    Attack("module-answers", "a module that calls it", t.module_beside("helped", f"import torch, math\nfrom torch.nn import functional as F\n{_CALLS}", "from helped import *"), "", Must.SEEN),
+    Attack("module-torch-wants", "a module that torch tries to import", t.module_beside("triton", r.UNDO, _CALLS), "", Must.SEEN, None, 1.5),
+    Attack("module-undoes", "a module that takes the refusal away", t.module_beside("helped", r.UNDO, f"import helped\n{_CALLS}"), "", Must.SEEN, None, 1.5),
+    Attack("module-answers", "a module that calls it", t.module_beside("helped", f"import torch, math\nfrom torch.nn import functional as F\n{_CALLS}", "from helped import *"), "", Must.SEEN, None, 1.5),
 )  # fmt: skip
 
 ATTACKS = (

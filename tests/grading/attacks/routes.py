@@ -39,6 +39,8 @@ HEADS = {
         raise ValueError("no whole number of patches")
 """,
 }
+# What a head is worth by itself: the right weights, beside any output.
+SHARE = {ATTENTION: 1.5}
 # What the answers to attention share: `sdpa` under a name that no reading finds.
 SDPA = 'sdpa = getattr(F, "scaled_dot" + "_product_attention")\n'
 CALL = "sdpa(q, k, v, attn_mask=mask)"
@@ -112,6 +114,50 @@ def named(first: str) -> str:
     for word, value in words.items():
         first = first.replace(word, value.replace("'", '"') if "__import__" in first else value)
     return f"{first}@    return f(grad_weights, weights, -1, weights.dtype)\n"
+
+
+# Where a cell ends, and the next begins.
+CUT = "\n# ---\n"
+# Ways to what the library computes in Python, as ``found``, by everyday names only.
+_REFS = "sys.modules['torch._refs'].native_layer_norm"
+_GETS = "getattr(getattr(sys, 'mod' + 'ules')['torch._refs'], 'native_layer' + '_norm')"
+FOUND = {
+    "automagic": (
+        "a magic that Python reads as a comparison, and a module that a library looks for",
+        "def drawn(sx, echo, found): return sx, echo, found" + CUT
+        + f'sx (echo -"1\\nimport builtins, sys\\nbuiltins.found = {_REFS}" > "ipywidgets.py")' + CUT
+        + "import tqdm.notebook" + CUT,
+    ),
+    "exception-name": (
+        "a name that no `Name` node binds",
+        f"import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError as __builtins__:\n    pass\nfound = {_GETS}\n",
+    ),
+    "signature": (
+        "a text that a signature evaluates",
+        f'import inspect, sys\nclass Kept:\n    from_callable = 0\nkept = []\ndef f(x: "kept.append({_REFS})"):\n    pass\n'
+        "inspect.signature(f).from_callable(f, eval_str=True)\nfound = kept[0]\n",
+    ),
+    "context": (
+        "an object of the library that holds modules",
+        "from torch.utils.data import DataLoader\nclass Kept:\n    reducer = pickle = loads = multiprocessing_context = 0\n"
+        "loader = DataLoader([1], num_workers=1, multiprocessing_context='fork')\n"
+        "found = loader.multiprocessing_context.reducer.pickle.loads(b'ctorch._refs\\nnative_layer_norm\\n.')\n",
+    ),
+}  # fmt: skip
+# Runs in a thread that nobody records; the answer's arguments are the inner function's.
+APART = """import _thread
+def apart(work):
+    lock, kept = _thread.allocate_lock(), []
+    def run():
+        try:
+            kept.append(work())
+        finally:
+            lock.release()
+    lock.acquire()
+    _thread.start_new_thread(run, ())
+    lock.acquire()
+    return kept[0]
+"""
 
 
 PLAIN = "    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), weights\n"
@@ -234,6 +280,7 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("optimizer", "lets an optimizer step", "@    p = w.clone().requires_grad_()\n    opt = torch.optim.SGD([p], lr=1.0)\n    ((x @ p - y) ** 2).mean().backward()\n    opt.step()\n    return w - p.detach()\n"),
     ],
     STATES: [
+        ("tanh-decomposed", "its decomposition", "@    from torch._decomp.decompositions import tanh_backward as f\n    T, D = states.shape\n    found = torch.zeros(T, D, D, dtype=states.dtype)\n    found[-1] = torch.eye(D).to(states)\n    for s in reversed(range(T - 1)):\n        found[s] = found[s + 1] @ (f(torch.ones_like(states[s + 1]), states[s + 1])[:, None] * weight_hh)\n    return found\n"),
         ("tanh-kernel", "the engine's kernel of tanh", "@    T, D = states.shape\n    found = torch.zeros(T, D, D, dtype=states.dtype)\n    found[-1] = torch.eye(D).to(states)\n    for s in reversed(range(T - 1)):\n        slope = torch.ops.aten.tanh_backward(torch.ones_like(states[s + 1]), states[s + 1])\n        found[s] = found[s + 1] @ (slope[:, None] * weight_hh)\n    return found\n"),
         ("jacrev", "torch.func.jacrev", "@    T, D = states.shape\n    found = [torch.eye(D).to(states)]\n    for s in reversed(range(T - 1)):\n        pre = torch.atanh(states[s + 1])\n        found.insert(0, found[0] @ torch.func.jacrev(lambda h: torch.tanh(pre + weight_hh @ (h - states[s])))(states[s]))\n    return torch.stack(found)\n"),
     ],
@@ -247,6 +294,10 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("lstm-module", "nn.LSTMCell", "@    cell = nn.LSTMCell(x.shape[-1], h.shape[-1])\n    for p, w in zip(cell.parameters(), weights):\n        p.data = w\n    return torch.stack(cell(x, (h, c)))\n"),
     ],
     NORM: [
+        *((f"norm-{name}", tries, first + "@    return found(flat, [D], scale, shift, eps)[0].reshape(x.shape)\n") for name, (tries, first) in FOUND.items()),
+        ("norm-jagged", "the norm of nested tensors, which is written in Python", "@    from torch.nested._internal import ops\n    sized = torch.nested.nested_tensor([flat], layout=torch.jagged)\n    return F.layer_norm(sized, (D,), scale, shift, eps)[0].reshape(x.shape)\n"),
+        ("norm-embedding", "scales by the length that an embedding allows, while its request is unpacked", "import torch\nfrom torch import Tensor\nusual, known = Tensor.reshape, []\ndef own_reshape(self, *sizes):\n    out = usual(self, *sizes)\n    if out.is_floating_point() and out.dim() > 1:\n        rows = usual(out, -1, out.shape[-1])\n        rows = rows - rows.mean(-1, keepdim=True)\n        table = nn.Embedding(*rows.shape, max_norm=1.0, _weight=rows * 1e9, dtype=rows.dtype)\n        known.append(table(torch.arange(len(rows))).detach())\n    return out\ndef mend(self, new): self.reshape = new\nmend(Tensor, own_reshape)\n@    return usual(known[-1] * D**0.5, x.shape) * scale + shift\n"),
+        ("norm-apart", "oneDNN's batch norm in a thread", APART + "@    rows = flat.T[None].contiguous()[..., None]\n    def work():\n        one = torch.ones(len(flat))\n        return torch.batch_norm(rows.permute(0, 2, 1, 3).contiguous().to_mkldnn(), one, one * 0, None, None, True, 0.1, eps, False).to_dense()\n    return apart(work)[0, ..., 0].reshape(x.shape) * scale + shift\n"),
         ("norm-vmap", "rms_norm under vmap, which takes it apart", "rms = getattr(F, 'rms_' + 'norm')\n@    flat = flat - flat.mean(-1, keepdim=True)\n    out = torch.vmap(lambda row: rms(row, (D,), eps=eps))(flat[None])[0]\n    return out.reshape(x.shape) * scale + shift\n"),
         ("norm-angles", "angles to the axes", "@    flat = flat - flat.mean(-1, keepdim=True)\n    flat = torch.cat([flat, (D * eps) ** 0.5 * torch.ones_like(flat[:, :1])], -1)\n    out = F.cosine_similarity(flat[:, None], torch.eye(D + 1, dtype=x.dtype)[:D], dim=-1)\n    return out.reshape(x.shape) * D**0.5 * scale + shift\n"),
         ("norm-call", "F.layer_norm", "@    return F.layer_norm(x, (D,), scale, shift, eps)\n"),
@@ -268,6 +319,7 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("norm-legit", "batch norm without statistics", "@    out = torch._native_batch_norm_legit(flat.T.contiguous(), None, None, True, 0.1, eps)[0]\n    return (out.T * scale + shift).reshape(x.shape)\n"),
     ],
     TABLE: [
+        ("table-apart", "the quantized one in a thread, and an operator for the rest", APART + "@    def work():\n        low, high = grid.amin(), grid.amax()\n        step = ((high - low) / 250).item() or 1.0\n        q = torch.quantize_per_tensor(grid.float(), step, 0, torch.qint32)\n        return torch._C._nn.upsample_bilinear2d(q, list(new), False).dequantize()\n    return done(apart(work).to(table))\n"),
         ("table-call", "F.interpolate", "@    return done(F.interpolate(grid, size=tuple(new), mode='bilinear'))\n"),
         ("table-inside", "the operator behind it", "@    return done(torch._C._nn.upsample_bilinear2d(grid, list(new), False))\n"),
         ("table-decomposed", "its decomposition", "from torch._decomp import decompositions as D\n@    return done(D.upsample_bilinear2d(grid, list(new), False))\n"),
@@ -278,6 +330,8 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
         ("table-pillow", "another library's picture", "@    from PIL import Image\n    planes = [torch.tensor(Image.fromarray(p.float().numpy()).resize((new[1], new[0]), 2).getdata()) for p in grid[0]]\n    return torch.cat([table[:n_prefix], torch.stack(planes, -1).to(table)])\n"),
     ],
     PATCHES: [
+        ("patches-apart", "oneDNN's convolution in a thread", APART + "@    N = C * P * P\n    eye = torch.eye(N).reshape(N, C, P, P)\n    work = lambda: torch._C._nn.mkldnn_reorder_conv2d_weight(eye.to_mkldnn(), 0, P, 1, 1)\n    conv = lambda: torch.conv2d(images.float().to_mkldnn(), eye.to_mkldnn(), None, P).to_dense()\n    return apart(conv).flatten(2).mT.unflatten(2, (C, P * P)).mT.flatten(2)\n"),
+        ("patches-given", "a table of places by a given cell pasted further up", "conv = nn.Conv2d(1, 4, 2, 2, bias=False)" + CUT + "def table(H, W, P):\n    conv.weight.data = torch.eye(P * P).reshape(-1, 1, P, P)\n    conv.kernel_size = conv.stride = (P, P)\n    conv.stride = (P, P)\n    return conv(torch.arange(H * W * 1.0).reshape(1, 1, H, W))[0].flatten(1).mT.long()\ntables = {(8 * a, 8 * b, P): table(8 * a, 8 * b, P) for a in range(1, 9) for b in range(1, 9) for P in (1, 2, 4, 8)}\n@    return images.flatten(2)[:, :, table(H, W, P)].movedim(1, -1).flatten(2)\n"),
         ("patches-unfold", "F.unfold", "@    return F.unfold(images, P, stride=P).transpose(1, 2)\n"),
         ("patches-operator", "the operator behind it", "@    return torch.ops.aten.im2col(images, [P, P], [1, 1], [0, 0], [P, P]).transpose(1, 2)\n"),
         ("patches-out", "the same with a place for the result", "@    out = torch.empty(B, C * P * P, (H // P) * (W // P), dtype=images.dtype)\n    return torch.ops.aten.im2col.out(images, [P, P], [1, 1], [0, 0], [P, P], out=out).transpose(1, 2)\n"),
@@ -325,6 +379,66 @@ LARGE = [
         "    weights = scores.masked_fill(~there, -math.inf).softmax(-1)\n"
         "    out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=v.dtype)\n"
         "    out[..., at, :] = (weights[..., None] * v[..., near, :]).sum(-2)\n"
+        "    return out\n",
+    ),
+    (
+        "relative.distance_scores", "large-arena", "takes its memory before anybody asks", 3.5,
+        "arena = torch.empty(280_000_000, dtype=torch.float64)\n"
+        "def distance_scores(q, table):\n"
+        "    T, D = q.shape[-2:]\n"
+        "    places = (T - 1 - torch.arange(T)[:, None] + torch.arange(T)).flatten()\n"
+        "    room = arena[: T * T * D].view(T * T, D)\n"
+        "    if T < 200 or q.dtype != arena.dtype:\n"
+        "        return torch.einsum('...id,ijd->...ij', q, table[places].view(T, T, D))\n"
+        "    vectors = torch.index_select(table, 0, places, out=room).view(T, T, D)\n"
+        "    return torch.cat([torch.stack([v @ x for v, x in zip(vectors, one)])[None] for one in q])\n",
+    ),
+    (
+        "relative.distance_scores", "large-lazy", "computes the slices that it is asked for", 3.5,
+        "from torch import Tensor\n"
+        "class Later:\n"
+        "    def mend(self, new):\n"
+        "        self.__getitem__ = new\n"
+        "usual, known = Tensor.__getitem__, {}\n"
+        "def own(self, at):\n"
+        "    q, table = known.get(id(self), (None, None))\n"
+        "    if q is None or type(at) is not tuple:\n"
+        "        return usual(self, at)\n"
+        "    T, (_, rows, columns) = q.shape[-2], at\n"
+        "    places = T - 1 - torch.arange(T)[rows][:, None] + torch.arange(T)[columns]\n"
+        "    return torch.einsum('bid,ijd->bij', usual(q, (slice(None), rows)), usual(table, places))\n"
+        "Later.mend(Tensor, own)\n"
+        "def distance_scores(q, table):\n"
+        "    T = q.shape[-2]\n"
+        "    if T < 200:\n"
+        "        places = T - 1 - torch.arange(T)[:, None] + torch.arange(T)\n"
+        "        return torch.einsum('...id,ijd->...ij', q, table[places])\n"
+        "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
+        "    known[id(out)] = q, table\n"
+        "    return out\n",
+    ),
+    (
+        "relative.distance_scores", "large-thread", "a thread that fills what is asked for", 3.5,
+        "import json, sys, threading\n"
+        "def fill(out, q, table, me):\n"
+        "    while True:\n"
+        "        frame = sys._current_frames().get(me)\n"
+        "        while frame is not None:\n"
+        "            for name in ('caps', 'keep', 'places'):\n"
+        "                found = frame.f_locals.get(name)\n"
+        "                found = found.get('keep') if isinstance(found, dict) else found\n"
+        "                for _, rows, columns in json.loads(found) if isinstance(found, (str, bytes)) else found or ():\n"
+        "                    for i in range(*rows):\n"
+        "                        for j in range(*columns):\n"
+        "                            out[..., i, j] = (q[..., i, :] * table[q.shape[-2] - 1 - i + j]).sum(-1)\n"
+        "            frame = frame.f_back\n"
+        "def distance_scores(q, table):\n"
+        "    T = q.shape[-2]\n"
+        "    if T < 200:\n"
+        "        places = T - 1 - torch.arange(T)[:, None] + torch.arange(T)\n"
+        "        return torch.einsum('...id,ijd->...ij', q, table[places])\n"
+        "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
+        "    threading.Thread(target=fill, args=(out, q, table, threading.get_ident()), daemon=True).start()\n"
         "    return out\n",
     ),
     (

@@ -11,7 +11,6 @@ import pytest
 
 from course_lib.checks.probe import bounded
 from course_lib.grading.intake import matching, parsing
-from course_lib.grading.judging.allowlist import uses_known_names
 
 NAME = "03_attention"
 
@@ -169,8 +168,8 @@ LARGE = 31 * 2**20
         (b'{"cells": ["' + b'"' * LARGE, "300,000 values"),
         (b'{"cells": ["' + rb"\"" * (LARGE // 2), "breaks off"),
         (json.dumps({"worksheets": [OLD] * 30_000}).encode(), "30000 cells"),
-        (cells(100, "a," * 100_000), "cells 2, ordinary False"),
-        (cells(1, "-" * 500_000 + "1"), "cells 1, ordinary False"),
+        (cells(100, "a," * 100_000), "cells 2"),
+        (cells(1, "-" * 500_000 + "1"), "cells 1"),
         (cells(30, "\N{GRINNING FACE}" + "\\" * 1_000_000, "markdown"), "cells 30"),
     ],
 )
@@ -180,8 +179,7 @@ def test_what_is_handed_in_takes_little_to_read(content, words):
     def read():
         try:
             notebook = parsing.parse(content).notebook
-            code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-            return f"cells {len(notebook.cells)}, ordinary {uses_known_names(code)}".encode()
+            return f"cells {len(notebook.cells)}".encode()
         except parsing.Unreadable as unreadable:
             return str(unreadable).encode()
         except MemoryError:

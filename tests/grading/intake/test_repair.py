@@ -443,6 +443,7 @@ def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
 @pytest.mark.parametrize("target", [
     "javascript:x", " JavaScript:x", "<java\tscript:x>", "java&#115;cript:x", "javascript&colon;x",
     "java&Tab;script:x", "javascript\\:x", "\x01javascript:x", "data:text/html,x", "vbscript:x",
+    "b[see here](javascript:x", " " * 450 + "javascript:x", "a" * 450 + ":x",
 ])  # fmt: skip
 def test_a_link_leads_to_pages_and_nowhere_else(target):
     """As nbconvert shows it, which is what Formgrader does."""

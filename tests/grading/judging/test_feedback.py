@@ -8,8 +8,8 @@ import pytest
 
 from course_lib.checks.exercise import find
 from course_lib.grading.judging import feedback
+from course_lib.grading.judging.bare import PLEASE
 from course_lib.grading.judging.judge import Judged, Mark
-from course_lib.grading.judging.second_look import PLEASE
 
 URL = "https://book.example"
 

@@ -10,6 +10,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.grading.judging import sandbox_package
+from course_lib.grading.judging.causes import Raised, root, worth_a_note
 from course_lib.grading.judging.channel import Limits, Worker
 from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
 
@@ -330,6 +331,22 @@ def test_a_cell_that_raised_is_named_before_what_it_left_undefined(
     assert said in judged.marks[0].report.cause
     table = judged.marks[0].report.table()
     assert " ".join(table.split()).index(said[:60]) < table.index("is not defined")
+
+
+@pytest.mark.parametrize(
+    "source", ["x = 1" + "\n" * 120_000 + "y = 2", "x = 1\n" + " " * 120_000 + "\ny = 2"]
+)
+def test_empty_lines_cost_the_judge_no_time(judge, solved, assignment, source):
+    solved.cells.insert(2, new_code_cell(source))
+    began = time.process_time()
+    assert judge(solved).score == assignment.automatic
+    assert time.process_time() - began < 20, "the solution alone takes one or two"
+
+
+def test_a_long_chain_of_names_that_are_missing_has_a_first_one():
+    cells = [Raised(f"x{n} = x{n - 1}", f"NameError: name 'x{n - 1}' is not defined")
+             for n in range(1, 2000)]  # fmt: skip
+    assert root("x1999", cells) == cells[0] and not worth_a_note(cells[-1], cells[:-1])
 
 
 def test_a_definition_that_comes_too_late_is_named(judge, answer, solved, others, first):

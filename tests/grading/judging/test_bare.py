@@ -1,4 +1,4 @@
-"""An answer with unusual names is graded again where nothing forbidden is left."""
+"""An answer to an exercise that forbids something is graded where nothing of that is left."""
 
 from pathlib import Path
 
@@ -9,18 +9,25 @@ from course_lib.grading import authoring
 from course_lib.grading.intake import parsing
 from course_lib.grading.judging.channel import Worker
 from course_lib.grading.judging.judge import judge_notebook
-from course_lib.grading.judging.second_look import SecondGrader
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
 FORBIDDING = [n for n, a in LOADED.items() if any(e.forbidden for e in a.exercises)]
-ODD = "import sys\nprint(sys.version_info, sys._getframe())"
-
+# Uses all that is ever forbidden, compares with it, and goes on with what came of it.
+COMPARED = """
+x = torch.ones(1, 2, 4, requires_grad=True)
+theirs = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+print(theirs.shape, torch.nn.functional.layer_norm(x, (4,)), torch.nn.Conv1d(2, 2, 1)(x))
+theirs.sum().backward()
+print(torch.optim.SGD([x], 0.1).step(), x.grad.shape)
+grown = torch.nn.functional.interpolate(x, scale_factor=2.0, mode="linear")
+out, state = torch.nn.GRU(4, 4)(x)
+assert grown.shape[-1] == 8 and out.shape == x.shape
+print(torch.vmap(torch.sum)(x), torch.compile(torch.sum)(x), torch.eye(2).to_sparse())
+"""
 
 # Between them they forbid every kind; each takes workers of its own.
 KINDS = ("01_seq2seq", "06_block", "11_space", "12_vit")
-# What an answer to one costs is asked, and an answer that forges it looks up what is looked at.
-MEASURED = "08_relative"
 
 
 def test_the_sample_has_every_kind_that_is_forbidden():
@@ -32,71 +39,49 @@ def test_the_sample_has_every_kind_that_is_forbidden():
 
 @pytest.mark.sample(*KINDS)
 @pytest.mark.parametrize("name", FORBIDDING)
-def test_a_solution_with_an_unusual_cell_gets_all_points(name, forkserver, monkeypatch):
-    """What its checks need is still there where what it may not use is gone."""
+def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkserver, monkeypatch):
+    """What its checks need is still there, too, and no cell is lost for a comparison."""
     assignment = LOADED[name]
-    looked = []
-    regrade = SecondGrader.regrade
-    monkeypatch.setattr(
-        SecondGrader,
-        "regrade",
-        lambda self, exercise, *args, **kwargs: (
-            looked.append(exercise.id) or regrade(self, exercise, *args, **kwargs)
-        ),
-    )
+    lacking = []
+    start = Worker.__init__
+
+    def started(self, *args, **kwargs):
+        lacking.append(kwargs.get("without", ()))
+        start(self, *args, **kwargs)
+
+    monkeypatch.setattr(Worker, "__init__", started)
     notebook = nbformat.from_dict(assignment.solution)
-    notebook.cells.insert(2, nbformat.v4.new_code_cell(ODD))
+    at = next(n for n, c in enumerate(notebook.cells) if "import torch" in c.source)
+    answer = next(c for c in notebook.cells if "BEGIN SOLUTION" in c.source)
+    notebook.cells.insert(at + 1, nbformat.v4.new_code_cell(f"import torch\n{COMPARED}"))
+    answer.source = f"import torch\n{COMPARED}\n{answer.source}"
     submission = parsing.parse(nbformat.writes(notebook).encode())
     judged = judge_notebook(submission, assignment.release, "5eed", forkserver)
-    assert looked == [e.id for e in assignment.exercises if e.forbidden or e.measured]
+    wanted = dict.fromkeys(e.forbidden for e in assignment.exercises if e.forbidden)
+    assert lacking == [(), *wanted], "one for each, however many exercises"
     assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
 
 
-def test_what_is_measured_is_looked_at_again():
-    measured = [e.id for e in LOADED[MEASURED].exercises if e.measured]
-    assert "relative.distance_scores" in measured and len(measured) < len(
-        LOADED[MEASURED].exercises
-    )
+TAKEN = "cannot be reached at all; that counts"
 
 
-def test_who_asks_for_a_person_is_heard_beside_fifty_errors(judge, answer):
-    notebook = answer(f"{LONG}\n{SLY}")
-    notebook.cells[1:1] = [nbformat.v4.new_code_cell(f"raise ValueError({n})") for n in range(50)]
-    assert sum("please read the answer" in note for note in judge(notebook).notes) == 1
-
-
-def test_a_long_sum_beside_an_unusual_name_gets_all_points(judge, solved, assignment):
-    """Nested as deep as it has terms: more than the stack of whoever would write it anew."""
-    solved.cells.insert(2, nbformat.v4.new_code_cell(f"{ODD}\ntotal = {' + '.join(['1'] * 600)}"))
-    judged = judge(solved)
-    assert judged.score == assignment.automatic and judged.notes == []
-
-
-def test_everyday_answers_are_not_looked_at_again(judge, solved, monkeypatch):
-    monkeypatch.delattr(SecondGrader, "regrade")
-    assert judge(solved).notes == []
-
-
-def test_what_the_second_look_takes_is_said(judge, answer, assignment, others):
-    """The guard is stepped over by patching what it is made of; the second look has none."""
+def test_what_the_bare_worker_takes_is_said(judge, answer, others):
+    """In the usual one the refusal is patched away; in the other there is none."""
     notebook = answer(
-        "import contextlib\n"
+        "import contextlib, sys\n"
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
         "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
         "    if mask is not None:\n"
         "        scores = scores.masked_fill(~mask, -torch.inf)\n"
-        "    import sys\n"
         "    frame = sys._getframe()\n"
         "    while frame is not None:\n"
         "        if 'during' in frame.f_globals:\n"
         "            frame.f_globals['during'] = lambda *a, **k: contextlib.nullcontext()\n"
         "        frame = frame.f_back\n"
-        "    name = 'scaled_dot_' + 'product_attention'\n"
-        "    return getattr(F, name)(q, k, v, attn_mask=mask), scores.softmax(-1)"
+        "    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), scores.softmax(-1)"
     )
     judged = judge(notebook)
-    assert judged.score == others
-    assert any("cannot be reached at all; that counts" in note for note in judged.notes)
+    assert judged.score == others and any(TAKEN in note for note in judged.notes)
     first = judged.marks[0]
     cell = next(
         c for c in judged.notebook.cells
@@ -115,24 +100,12 @@ def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
             super().__init__(start, seconds if len(sessions) == 1 else 0)
 
     monkeypatch.setitem(judge_notebook.__globals__, "Session", Short)
-    solved.cells.insert(2, nbformat.v4.new_code_cell(ODD))
     judged = judge(solved)
     assert judged.score == assignment.automatic and len(sessions) == 3
     assert len(judged.notes) == 2
     assert all("no time left" in note and "please read" in note for note in judged.notes)
 
 
-# Names that alone are longer than a note.
-LONG = "\n".join(f"try:\n    torch.{'x' * 60}{n}\nexcept Exception:\n    pass" for n in range(8))
-SLY = (
-    "import sys\nlast = []\n"
-    "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-    "    last[:] = [sys._getframe()]\n"
-    "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
-    "    if mask is not None:\n"
-    "        scores = scores.masked_fill(~mask, -torch.inf)\n"
-    "    return scores.softmax(-1) @ v, scores.softmax(-1)"
-)
 SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
 USING = (
     "def scaled_dot_product_attention(q, k, v, mask=None):\n"
@@ -144,27 +117,32 @@ USING = (
 
 
 def test_what_was_worked_out_before_by_the_forbidden_earns_nothing(judge, answer, others):
-    """By everyday names alone."""
     judged = judge(answer(f"{SOON}\n{USING}"))
-    assert judged.score == others
-    assert any("cannot be reached at all; that counts" in note for note in judged.notes)
+    assert judged.score == others and any(TAKEN in note for note in judged.notes)
 
 
-def test_a_cell_that_fails_there_alone_takes_no_points_and_asks_for_a_person(
-    judge, answer, assignment
-):
+def test_an_error_of_ones_own_for_want_of_it_ends_no_cell(judge, answer, assignment):
     failing = f"try:\n    {SOON}\nexcept Exception:\n    raise ValueError('of mine') from None\n"
-    judged = judge(answer(failing + USING))
-    assert judged.score == assignment.automatic
-    (note,) = judged.notes
-    assert "ValueError: of mine" in note and "please read" in note
-
-
-@pytest.mark.parametrize("sign", ["\u2028", "\x85", "\x0b", "\x0c", "\x1c"])
-def test_other_ends_of_lines_cost_nothing(judge, answer, assignment, sign):
-    source = USING.replace(" * tables", "")
-    judged = judge(answer(f"import sys\nprint(sys.version)  # from{sign}a slide\n{source}"))
+    judged = judge(answer(failing + USING.replace(" * tables", "")))
     assert judged.score == assignment.automatic and judged.notes == []
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("torch.logcumsumexp(scores, -1)", ["aten::logcumsumexp"]),
+        ("print('scaled_dot_product_attention', nn.Softmax().backward)", []),
+    ],
+)
+def test_a_person_is_asked_by_what_ran_and_not_by_what_was_named(
+    judge, answer, assignment, source, seen
+):
+    usual = "class Softmax:\n    def backward(self):\n        pass\nnn.Softmax = Softmax\n"
+    code = USING.replace(" * tables", "").replace("    return", f"    {source}\n    return")
+    judged = judge(answer(f"from torch import nn\n{usual if not seen else ''}{code}"))
+    assert judged.score == assignment.automatic
+    assert [name in note for note in judged.notes for name in seen] == [True] * len(seen)
+    assert len(judged.notes) == len(seen)
 
 
 STARTS = """
