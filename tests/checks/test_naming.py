@@ -15,7 +15,7 @@ SEEDS = [f"{n:032x}" for n in (0, 7, 14)]
 NATURAL = {
     ("attention.scaled_dot_product", "softmax_over_queries", "masked_scores_zero"): """
 def scaled_dot_product_attention(q, k, v, mask=None):
-    e = torch.einsum("...td,...sd->...ts", q, k) / q.shape[-1] ** 0.5
+    e = torch.einsum("...td,...sd->...ts", q / q.shape[-1] ** 0.5, k)
     if mask is not None:
         e = torch.where(mask, e, torch.zeros_like(e))
     a = F.softmax(e, dim=-2)
