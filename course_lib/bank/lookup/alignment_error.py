@@ -91,8 +91,8 @@ def zero_rows(t: Trial) -> None:
     weights = torch.cat([attention(t, order, 3), torch.zeros(3, 3)])
     gold = links(6, 3, *enumerate(order))
     t.close(t.call(weights, gold), 0.0, RATE, note="all links true, three rows of zeros")
-    zero = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
-    t.close(t.call(zero, zero[:, :1].bool().expand(2, 2), 0.0), 0.0, RATE, note="threshold 0")
+    zero = torch.tensor([[0.75, 0.25], [0.0, 0.0]])
+    t.close(t.call(zero, zero.bool(), 0.0), 0.0, RATE, note="threshold 0")
     nothing = torch.zeros(2, 3)
     t.close(t.call(nothing, nothing.bool()), 0.0, RATE, note="no links on either side")
 
