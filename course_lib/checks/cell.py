@@ -6,6 +6,7 @@ import contextlib
 import json
 import linecache
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -24,6 +25,9 @@ MIME = "application/vnd.course.report+json"
 # Set by nbgrader's Validate, which says nothing but "partial credit" unless stderr has more.
 VALIDATING = "NBGRADER_VALIDATING"
 
+# Set by nbgrader while it runs a notebook: it reads points from what a cell displays.
+NBGRADER = "NBGRADER_EXECUTION"
+
 # What a student has solved, and every check with its answer where that file is there already; both
 # in the home folder.
 PROGRESS, PATH = "course-progress.json", "course-path.jsonl"
@@ -32,6 +36,19 @@ LECTURE = "COURSE_LECTURE"
 
 # What holds the library back between the cells of a rehearsal.
 _behind = contextlib.ExitStack()
+
+# Exercises' headings in a notebook, such as "3.1 Attention, from the formula".
+HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
+# Advice that has been given in this kernel, where once is enough.
+_advised: set[str] = set()
+
+
+class Points(float):
+    """Points that a notebook doesn't repeat below the table which says them."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
 
 if TYPE_CHECKING:
     from course_lib.checks.report import Report
@@ -46,15 +63,16 @@ def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
     from IPython import get_ipython
 
     # Where somebody waits for it: a shell with a kernel is that of a notebook.
-    seed = seeds.current()
-    report = examine(identifier, names, seed, progress=hasattr(get_ipython(), "kernel"))
+    seed, in_notebook = seeds.current(), hasattr(get_ipython(), "kernel")
+    report = examine(identifier, names, seed, progress=in_notebook)
+    report.title = title_of(identifier)
     failing = report.score < report.max_points and VALIDATING in os.environ
     print(report.table(), file=sys.stderr if failing else sys.stdout)
     if "JPY_SESSION_NAME" in os.environ:  # somebody's own notebook, not one that is graded
         keep(identifier, report.score, float(report.max_points), Path.home() / PROGRESS)
         keep_step(report, seed, Path.home() / PATH, names or sys.modules["__main__"].__dict__)
         tell(report)
-    return report.score
+    return Points(report.score) if in_notebook and NBGRADER not in os.environ else report.score
 
 
 def tell(report: Report) -> None:
@@ -175,16 +193,33 @@ def examine(
         report = grade(exercise, AnswerProxy.local(names, as_graded), seed, progress=progress)
         if not report.full:
             report.mistakes = recognise(exercise, report, seed, progress=progress)
+    advice = {}
     if given is None and not report.full:
-        report.note = (
-            f"Same samples again: run `%env {seeds.ENVIRONMENT}={seed}` in a cell, then the check."
+        advice["seed"] = (
+            f"The same samples in every check: run `%env {seeds.ENVIRONMENT}={seed}` in a cell."
         )
     back = f"`course reset {notebook_name()} {identifier}` in a terminal"
     if exercise.function in report.undefined():
         report.cause += f" Is its cell gone? {back} gives it back as it was handed out."
     elif not report.full:
-        report.note += f" To start over: {back}."
+        advice["reset"] = f"To start over: {back}."
+    if not report.one_reason:  # which is all that is said then
+        report.note = " ".join(text for what, text in advice.items() if what not in _advised)
+        _advised.update(advice)
     return report
+
+
+def title_of(identifier: str) -> str:
+    """The heading above an exercise's check in the notebook that runs here, if it can be read."""
+    title, name = "", os.environ.get("JPY_SESSION_NAME", "")
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        for cell in json.loads(Path(name).read_text("utf-8"))["cells"] if name else ():
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "markdown" and (heading := HEADING.search(source)):
+                title = heading[1]
+            elif f'check("{identifier}")' in source:
+                return title
+    return ""
 
 
 def notebook_name() -> str:

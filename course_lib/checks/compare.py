@@ -133,8 +133,8 @@ def _apart(got: complex, want: complex) -> str:
 def alike(a: Any, b: Any) -> bool:
     """Whether two outcomes (values or failures) are the same mistake's; for fingerprints.
 
-    Rounding is nobody's misconception: half precision counts for nothing, and fewer digits than
-    else.
+    Rounding is nobody's misconception: the numbers of half precision count for nothing, and fewer
+    digits than else. A dtype that was not wanted is no name's.
     """
     if isinstance(a, Failure) or isinstance(b, Failure):
         return isinstance(a, Failure) and isinstance(b, Failure) and a.type == b.type
@@ -143,7 +143,9 @@ def alike(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape:
         if a.is_complex() or b.is_complex():
             return bool((a == b).all())
-        return is_half(a) or is_half(b) or bool(equal(a, b, ROUNDING).all())
+        if is_half(a) or is_half(b):
+            return is_half(a) and is_half(b)
+        return bool(equal(a, b, ROUNDING).all())
     a, b = (x.item() if isinstance(x, Tensor) and x.dim() == 0 else x for x in (a, b))
     if isinstance(b, float) and isinstance(a, int):
         a = float(a)

@@ -17,7 +17,7 @@ from course_lib.checks.constant_answer import idle
 from course_lib.checks.exercise import Exercise, Property, namespace
 from course_lib.checks.probe import CannotCap
 from course_lib.checks.recorded import Unrecorded
-from course_lib.checks.report import ALONE, Report, Row
+from course_lib.checks.report import ALONE, WITH, Report, Row
 from course_lib.checks.seeds import sample_seed
 from course_lib.checks.trial import Trial, attempt
 
@@ -47,7 +47,7 @@ def grade(
     died.
     """
     rows, transcript, calls = [], [], []
-    affordable: set[str] = set()
+    beside: set[str] = set()
     harmless: set[str] = set()
     if exercise.records is not None:
         seed = exercise.records.seed(seed)
@@ -57,12 +57,14 @@ def grade(
         row = _tried(exercise, prop, trial, examples, reveal)
         rows.append(row)
         if trial.affordable and (row.why or trial.measured == len(trial.transcript)):
-            affordable.add(prop.name)
+            beside.add(prop.name)
+        if row.why and trial.elsewhere:
+            beside.add(prop.name)
         if not row.why and 0 < trial.untouched == len(trial.transcript):
             harmless.add(prop.name)
         transcript += [*trial.transcript, prop.name]
         calls += trial.calls
-    rows = _with_others(_paid_once(rows, affordable), harmless | affordable)
+    rows = _with_others(_paid_once(rows, beside, harmless), harmless | beside)
     passed = {row.passed for row in rows}
     if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
         shown = next((row.example for row in rows if row.example), None)
@@ -78,15 +80,18 @@ def grade(
     return report
 
 
-def _paid_once(rows: list[Row], affordable: Container[str]) -> list[Row]:
-    """The rows, of which those on cost don't fail for values that have cost as much elsewhere.
+def _paid_once(rows: list[Row], beside: set[str], harmless: set[str]) -> list[Row]:
+    """The rows, of which those ``beside`` don't fail for what has cost as much elsewhere.
 
-    Where they have not, only the sample of a size probe is wrong: that fails.
+    Where it has not, only a sample of theirs is wrong, such as a size probe's: that fails.
     """
-    paid = sum(row.points for row in rows if row.failed and row.name not in affordable)
+    others = [row for row in rows if row.failed and row.name not in beside]
+    paid = sum(row.points for row in others)
+    if not any(row.passed for row in rows if row.name not in beside | harmless):
+        return rows
     return [
-        replace(row, passed=True, why="", example=None)
-        if row.name in affordable and paid >= row.points
+        replace(row, passed=True, why=WITH.format(others[0].name), example=None)
+        if row.failed and row.name in beside and 0 < row.points <= paid
         else row
         for row in rows
     ]

@@ -15,12 +15,14 @@ from course_lib.checks.forbidden import NotAllowed
 from course_lib.checks.naming import AND
 
 # What one line of a table says; reasons and hints are set in further, or not at all.
-_ROW = re.compile(r"^  (pass|FAIL|open) +\S+  (.+?):(?: |$)", re.M)
+_ROW = re.compile(r"^  (pass|FAIL|open|with) +\S+  (.+?):(?: |$)", re.M)
 _NAMED = re.compile(r"^This looks like (?:a|another) known mistake: (.+)\.$", re.M)
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
 ALONE = "nothing else of it holds yet"
+WITH = "not right here either: `{}` has cost points for it, this costs none"
+UNWRITTEN = "Not written yet"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ class Row:
     @property
     def mark(self) -> str:
         """The verdict in a word of four letters."""
-        return "open" if self.open else "pass" if self.passed else "FAIL"
+        if self.open or not self.passed:
+            return "open" if self.open else "FAIL"
+        return "with" if self.why else "pass"
 
 
 @dataclass
@@ -62,6 +66,7 @@ class Report:
     note: str = ""
     # Where a name is lost that was not defined; said before anything else.
     cause: str = ""
+    title: str = ""  # the heading of the task in its notebook, with its number
 
     @property
     def function(self) -> str:
@@ -134,8 +139,8 @@ class Report:
         if not self.written:
             failures = (e.function for e in self.transcript if isinstance(e, Failure))
             by = next(failures, "")
-            who = f"`{by}`" if by.isidentifier() and by != self.function else "the stub"
-            return f"Not written yet: {who} still raises NotImplementedError."
+            other = by.isidentifier() and by != self.function
+            return UNWRITTEN + (f": `{by}` still raises NotImplementedError." if other else ".")
         if self.one_reason:
             return f"Every requirement fails for one reason: {self.one_reason}"
         return ""
@@ -150,22 +155,25 @@ class Report:
         return list(dict.fromkeys(row.hint for row in self.rows if row.failed))[:2] + others
 
     def table(self) -> str:
-        """The report as plain text, for a terminal or the output of a cell."""
-        lines = [f"{self.exercise}: {self.score:g} of {self.max_points:g} points"]
-        if self.cause:
-            lines.append(_fill(self.cause))
-        for row in self.rows:
-            line = f"  {row.mark}  {row.points:4g}  {row.name}: {row.says}"
-            lines.append(_fill(line, subsequent_indent=" " * 14))
-            if row.open or (row.why and not self.one_reason):
-                lines.append(_fill(row.open or self.why(row), " " * 14, " " * 14))
-        if self.headline:
-            lines.append(_fill(self.headline))
+        """The report as plain text, for a terminal or the output of a cell.
+
+        What is wrong and what to do comes first; rows that all say the same are left out.
+        """
+        named = f"{self.title} ({self.exercise})" if self.title else self.exercise
+        score = f"{named}: {self.score:g} of {self.max_points:g} points"
+        if self.headline.startswith(UNWRITTEN) and not self.cause:
+            return f"{score}. {self.headline}"
+        lines = [score, *map(_fill, filter(None, (self.cause, self.headline)))]
         for mistake, kind in zip(self.mistakes, ("a", "another"), strict=False):
             name = mistake.name.replace("_", " ")
             lines.append(f"This looks like {kind} known mistake: {name}.")
             lines.append(_fill(f"It assumes: {mistake.says}"))
         lines += [_fill(f"Hint: {hint}") for hint in self.hints()]
+        for row in self.rows if not self.headline else ():
+            line = f"  {row.mark}  {row.points:4g}  {row.name}: {row.says}"
+            lines.append(_fill(line, subsequent_indent=" " * 14))
+            if row.open or row.why:
+                lines.append(_fill(row.open or self.why(row), " " * 14, " " * 14))
         if self.note and not self.one_reason:
             lines.append(_fill(self.note))
         return "\n".join(lines)
@@ -181,7 +189,7 @@ def read_table(text: str) -> tuple[dict[str, bool | None], str]:
 
     For what was graded before outputs held :meth:`Report.data`.
     """
-    verdicts = {"pass": True, "FAIL": False, "open": None}
+    verdicts = {"pass": True, "FAIL": False, "open": None, "with": None}
     held = {name: verdicts[mark] for mark, name in _ROW.findall(text)}
     return held, AND.join(_NAMED.findall(text)).replace(" ", "_")
 

@@ -68,6 +68,8 @@ class Trial(Samples):
         self.affordable = False
         # Entries of the transcript up to the last size probe that looks at values.
         self.measured = 0
+        # Whether the answer is wrong already where another property asks.
+        self.elsewhere = False
         # Calls of which only the arguments were looked at.
         self.untouched = 0
         self._widened = False
@@ -214,6 +216,12 @@ class Trial(Samples):
             shown = ", ".join(brief(a) for a in (*args, *kwargs.values()))
             raise Wrong(f"{note + ': ' if note else ''}{wrong}; called with {shown}")
         return got
+
+    def usual(self, *args: Any, **kwargs: Any) -> None:
+        """Call with arguments of another property: an answer that is wrong there pays there."""
+        got = self.reply(*args, **kwargs)
+        wrong = got.error or difference(got.value, self.want(*args, **kwargs))
+        self.elsewhere = self.elsewhere or bool(wrong)
 
     def close(
         self,

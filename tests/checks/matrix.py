@@ -1,5 +1,6 @@
 """The grade matrix: what must be true of the exercises before anybody is graded by them."""
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,14 +8,15 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
-from course_lib.checks.answer_proxy import AnswerProxy
+from course_lib.checks.answer_proxy import AnswerProxy, Reply
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import Exercise, find, given_source, identifiers, namespace
-from course_lib.checks.grading import grade_source
+from course_lib.checks.grading import grade, grade_source, quiet
 from course_lib.checks.naming import AND
 from course_lib.checks.recognition import bank_reports, recognise
 from course_lib.checks.report import Report
 from course_lib.checks.seeds import sample_seed
+from course_lib.checks.structure import copies
 from course_lib.checks.trial import UNREAD, Trial, shapes
 from course_lib.errors import Refused
 from course_lib.grading.authoring import Model
@@ -167,6 +169,8 @@ class Kept:
 
     answer: str
     share: float
+    announced: float  # by the dearest requirement that it fails
+    taken: float
     fails: tuple[str, ...]
     fault: str = ""
 
@@ -174,7 +178,23 @@ class Kept:
         """One row of ``course matrix --points``."""
         fails = f"fails {', '.join(self.fails)}" if self.fails else "fails nothing"
         told = f"  <- {self.fault}" if self.fault else ""
-        return f"  {self.share:4.0%}  {self.answer}: {fails}{told}"
+        price = f"announced {self.announced:g}, taken {self.taken:g}"
+        return f"  {self.share:4.0%}  {self.answer}: {price}; {fails}{told}"
+
+
+class _Counting(AnswerProxy):
+    """Counts how many calls come back right."""
+
+    right = 0
+    exercise: Exercise
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Reply:
+        reply = super().call(name, *args, **kwargs)
+        with contextlib.suppress(Exception):
+            want = self.exercise.reference(*copies(args), **copies(kwargs))
+            both = [v if isinstance(v, (list, tuple)) else [v] for v in (reply.value, want)]
+            self.right += any(difference(g, w) is None for g, w in zip(*both, strict=True))
+        return reply
 
 
 def kept(exercise: Exercise, given: Iterable[str] = ()) -> list[Kept]:
@@ -191,15 +211,23 @@ def kept(exercise: Exercise, given: Iterable[str] = ()) -> list[Kept]:
             sources[name] = f"{given_source(function)}\n\n{exercise.function} = {name}\n"
     found = []
     for name, source in sources.items():
-        report = grade_source(exercise, source, "0")
+        with quiet():
+            proxy = _Counting.local(namespace(exercise, source))
+            proxy.exercise = exercise
+            report = grade(exercise, proxy, "0", examples=False)
         share = report.score / report.max_points
         fault = ""
         if name in handed:
             fault = "given, and earns points unchanged" if share else ""
         elif share < THIRD and len(exercise.properties) >= MANY and name not in exercise.severe:
             fault = "less than a third for one slip"
-        fails = tuple(row.name for row in report.rows if not row.passed)
-        found.append(Kept(name, share, fails, fault))
+        elif share > 1 / 2 and not proxy.right and not exercise.any_size:
+            fault = "more than a half without a right value"
+        failed = [row for row in report.rows if not row.passed]
+        announced = max((row.points for row in failed), default=0)
+        taken = report.max_points - report.score
+        fails = tuple(row.name for row in failed)
+        found.append(Kept(name, share, announced, taken, fails, fault))
     return found
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from datetime import date
+from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -15,6 +16,12 @@ from course_lib.checks.exercise import find, namespace
 from course_lib.errors import Refused
 
 EXERCISE = "attention.scaled_dot_product"
+
+
+@pytest.fixture(autouse=True)
+def new_kernel():
+    """No advice has been given before."""
+    cell._advised.clear()
 
 
 def names(source=None):
@@ -35,6 +42,25 @@ def test_a_mistake_is_named_with_its_hint(capsys):
     assert 0 < points < find(EXERCISE).points
     assert "known mistake: unscaled" in said and mistake.hint in said
     assert seeds.ENVIRONMENT in said, "a failing run can be repeated"
+    check(EXERCISE, names(mistake.source))
+    again = capsys.readouterr().out
+    assert seeds.ENVIRONMENT not in again and "course reset" not in again, "to say it once will do"
+
+
+def test_a_notebook_says_the_number_of_the_task_and_shows_no_number_below(monkeypatch, capsys):
+    notebook = Path(__file__).parents[2] / "exercises/03_attention/03_attention.ipynb"
+    monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.delenv(cell.NBGRADER, raising=False)
+    shell = InteractiveShell.instance()
+    monkeypatch.setattr(shell, "kernel", None, raising=False)
+    points = check(EXERCISE, names())
+    assert capsys.readouterr().out.startswith(f"3.1 Attention, from the formula ({EXERCISE}): 6 of")
+    assert shell.display_formatter.format(points) == ({}, {}) and points == 6
+    monkeypatch.setenv(cell.NBGRADER, "autograde")
+    points = check(EXERCISE, names())
+    assert shell.display_formatter.format(points)[0] == {"text/plain": "6.0"}
+    InteractiveShell.clear_instance()
 
 
 def test_what_takes_long_says_how_far_it_is(capsys, monkeypatch):
@@ -114,6 +140,7 @@ def test_the_same_seed_gives_the_same_table(capsys, monkeypatch):
     source = find(EXERCISE).mistakes[1].source
     check(EXERCISE, names(source))
     first = capsys.readouterr().out
+    cell._advised.clear()
     check(EXERCISE, names(source))
     assert capsys.readouterr().out == first
 

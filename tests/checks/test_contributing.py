@@ -16,4 +16,4 @@ def test_both_examples_are_real_and_short():
     for block, file in zip(shown, files, strict=True):
         alike = block in file.read_text(encoding="utf-8")
         assert alike, f"CONTRIBUTING.md shows something else than {file.name}: change both"
-    assert [len(block.splitlines()) for block in shown] == [6, 5]
+    assert [len(block.splitlines()) for block in shown] == [5, 5]

@@ -156,6 +156,18 @@ def test_a_slip_that_costs_nearly_all_is_told_unless_a_reason_stands():
     assert not kept(exercise)[0].fault, "with four properties one may be worth everything"
 
 
+def test_more_than_a_half_without_a_right_value_is_told_and_so_are_both_prices():
+    exercise = dataclasses.replace(find("attention.scaled_dot_product"))
+    worth = {"values": 1, "gradients": 5}
+    exercise.properties = [
+        dataclasses.replace(p, points=worth.get(p.name, 0)) for p in exercise.properties
+    ]
+    exercise.mistakes = [m for m in exercise.mistakes if m.name == "softmax_over_queries"]
+    (told,) = kept(exercise)
+    assert told.fault == "more than a half without a right value"
+    assert "83%  softmax_over_queries: announced 1, taken 1; fails values" in told.line()
+
+
 def test_a_given_function_that_earns_points_unchanged_is_told():
     exercise = dataclasses.replace(find("cheaper.window_attention"), mistakes=[])
     runs = dataclasses.replace(

@@ -15,7 +15,7 @@ SEEDS = [f"{n:032x}" for n in (0, 7, 14)]
 NATURAL = {
     ("attention.scaled_dot_product", "softmax_over_queries", "masked_scores_zero"): """
 def scaled_dot_product_attention(q, k, v, mask=None):
-    e = torch.einsum("...td,...sd->...ts", q, k) / q.shape[-1] ** 0.5
+    e = torch.einsum("...td,...sd->...ts", q / q.shape[-1] ** 0.5, k)
     if mask is not None:
         e = torch.where(mask, e, torch.zeros_like(e))
     a = F.softmax(e, dim=-2)
@@ -76,3 +76,18 @@ def test_a_pair_is_not_called_what_it_is_not():
     for source in composed(exercise).values():
         report = grade_source(exercise, source, "0" * 31 + "a")
         assert false_name(exercise, source, report, 9.0) == ""
+
+
+def test_a_dtype_that_was_not_wanted_has_no_name():
+    source = """
+def rotate_pairs(x, positions, d_rotary=None, base=10_000.0):
+    d = x.shape[-1] if d_rotary is None else d_rotary
+    angles = positions[:, None] * base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    cos, sin = angles.cos(), angles.sin()
+    a, b = x[..., :d:2], x[..., 1:d:2]
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    return torch.cat([turned, x[..., d:]], dim=-1)
+"""
+    reports = [recognised(find("relative.rotate_pairs"), source, seed) for seed in SEEDS]
+    assert {r.score < r.max_points for r in reports} == {True}
+    assert {r.named for r in reports} == {""}

@@ -86,7 +86,10 @@ def test_not_written_yet_names_the_function_that_raised():
     calls = "def encoder_block(x, *args, **kwargs):\n    return layer_norm(x)\n"
     assert "`layer_norm` still raises" in graded(exercise, own + calls, "1").headline
     stub = own.replace("layer_norm", "encoder_block")
-    assert "the stub still raises" in graded(exercise, stub, "1").headline
+    report = graded(exercise, stub, "1")
+    report.title = "6.4 A block"
+    line = "6.4 A block (block.encoder_block): 0 of 6 points. Not written yet."
+    assert report.table() == line.replace("of 6", f"of {exercise.points:g}")
 
 
 def test_a_line_that_crashes_in_every_size_is_told_once():
@@ -94,7 +97,8 @@ def test_a_line_that_crashes_in_every_size_is_told_once():
     crash = "    return (x - x.mean(-1)) / x.std(-1)\n"
     always = "def layer_norm(x, scale, shift, eps=1e-5):\n    x = x.repeat_interleave(3, 0)\n"
     table = graded(exercise, always + crash, "1").table()
-    assert table.count("RuntimeError") == 1 and "for one reason" in table
+    assert table.count("RuntimeError") == 1 and "for one reason" in table.splitlines()[1]
+    assert "FAIL" not in table
     sometimes = "    if x.dtype == torch.float64:\n        return x\n"
     table = graded(exercise, always + sometimes + crash, "1").table()
     assert table.count("RuntimeError") == 1 and "the same as in values" in table
@@ -116,6 +120,20 @@ def test_a_size_probe_that_is_wrong_alone_fails_and_one_beside_wrong_values_does
     verdict = [next(r for r in g.rows if r.name == "cheap").passed for g in both]
     assert verdict == [False, True]
     assert in_large.score == in_large.max_points - 1
+
+
+def test_what_is_wrong_for_usual_numbers_too_is_paid_once_and_said():
+    exercise = find("attention.scaled_dot_product")
+    unscaled = next(m.source for m in exercise.mistakes if m.name == "unscaled")
+    clamped = "    scores = (q / q.shape[-1] ** 0.5 @ k.mT).clamp(max=5)\n"
+    rest = "    weights = scores.softmax(-1)\n    return weights @ v, weights\n"
+    own = f"def {exercise.function}(q, k, v, mask=None):\n{clamped}{rest}"
+    both = {name: graded(exercise, source, "1") for name, source in (("a", unscaled), ("b", own))}
+    rows = [next(r for r in both[n].rows if r.name == "large scores") for n in "ab"]
+    assert [row.mark for row in rows] == ["with", "FAIL"]
+    assert "`values` has cost points" in rows[0].why
+    table = both["a"].table()
+    assert table.index("known mistake: unscaled") < table.index("Hint:") < table.index("  FAIL  ")
 
 
 def test_to_harm_nothing_is_nothing_where_nothing_else_holds():

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Exercise, Tensor, Trial
+from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
 
 exercise = Exercise(
     id="ablations.judge_pairs",
@@ -65,6 +65,8 @@ def undecided(t: Trial) -> None:
         verdict(t, *_arms(t, t.integer(3, 5), gap, 0.02, 0.3), 4.303, f"gap {gap}")
     same = t.randn(3)
     verdict(t, same, same, 4.303, "the same errors twice")
+    # Half of it is exactly 1.
+    verdict(t, torch.tensor([4.0, 0, 0, 0]), torch.zeros(4), 1.0, "an interval that ends at 0")
 
 
 @exercise.prop(0.5, "How far apart are two runs with other seeds? One pair can't say.")

@@ -21,6 +21,8 @@ def many_keys(t: Trial) -> None:
     for n_keys in (3, t.integer(5, 40), t.integer(100, 5000)):
         weight = _weight(t)
         t.same(n_keys, weight, note=f"{n_keys} keys, weight {weight:g}")
+    for weight in (0.02, 0.4, 0.5):
+        t.same(1000, weight, note=f"1000 keys, weight {weight:g}")
 
 
 @exercise.prop(0.5, "With two keys the weight is a logistic function. Of which number?")

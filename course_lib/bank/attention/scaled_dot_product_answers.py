@@ -20,7 +20,7 @@ def unscaled(q, k, v, mask=None):
 )
 def scaled_by_width(q, k, v, mask=None):
     """A sum of d terms grows like d, so it is divided by d."""
-    scores = q @ k.transpose(-2, -1) / q.shape[-1]
+    scores = q / q.shape[-1] @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-1)
@@ -30,7 +30,7 @@ def scaled_by_width(q, k, v, mask=None):
 @exercise.mistake("Which vectors enter the dot product: queries and keys, or values?")
 def scaled_by_value_width(q, k, v, mask=None):
     """The scale belongs to what is averaged, so it is the width of the values."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(v.shape[-1])
+    scores = q / math.sqrt(v.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-1)
@@ -42,7 +42,7 @@ def scaled_by_value_width(q, k, v, mask=None):
 )
 def softmax_over_queries(q, k, v, mask=None):
     """Each key spreads its attention over the queries."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-2)
@@ -52,7 +52,7 @@ def softmax_over_queries(q, k, v, mask=None):
 @exercise.mistake("After your mask is applied, do the weights of a row still sum to 1?")
 def mask_after_softmax(q, k, v, mask=None):
     """Masking means to set unwanted weights to zero, whenever that is done."""
-    weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
+    weights = (q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)).softmax(-1)
     if mask is not None:
         weights = weights * mask
     return weights @ v, weights
@@ -61,7 +61,7 @@ def mask_after_softmax(q, k, v, mask=None):
 @exercise.mistake("In this course, what does True in a mask mean? Test yours with a single True.")
 def inverted_mask(q, k, v, mask=None):
     """True in a mask marks what is hidden, as in nn.MultiheadAttention."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(mask, -torch.inf)
     weights = scores.softmax(-1)
@@ -71,9 +71,39 @@ def inverted_mask(q, k, v, mask=None):
 @exercise.mistake("What does exp give for a score of 0, and is that nothing?")
 def masked_scores_zero(q, k, v, mask=None):
     """A score of 0 means no attention."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores * mask
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.mistake("Take a fill value of yours and scores of -20 000: which keys win?")
+def finite_fill(q, k, v, mask=None):
+    """A large negative number is as good as minus infinity."""
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e4)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.mistake("Two scores, 30 and 20: who leads by how much before your bound, and after it?")
+def clamped(q, k, v, mask=None):
+    """Scores are kept small by a bound, and a softmax loses nothing by it."""
+    scores = (q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)).clamp(-20, 20)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+@exercise.mistake("Which is the largest number on the way: the score, or the product before it?")
+def divided_afterwards(q, k, v, mask=None):
+    """Whether queries or their products are divided is the same, in half precision, too."""
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-1)
     return weights @ v, weights
 
@@ -110,7 +140,7 @@ def loop_over_queries(q, k, v, mask=None):
     if mask is not None:
         mask = mask.expand(*mask.shape[:-2], q.shape[-2], k.shape[-2])
     for i in range(q.shape[-2]):
-        scores = (k * q[..., i : i + 1, :]).sum(-1) / math.sqrt(q.shape[-1])
+        scores = (k * (q / math.sqrt(q.shape[-1]))[..., i : i + 1, :]).sum(-1)
         if mask is not None:
             scores = scores.masked_fill(~mask[..., i, :], -torch.inf)
         top = scores.max(dim=-1, keepdim=True).values
@@ -136,7 +166,7 @@ def double_inside(q, k, v, mask=None):
 @exercise.alternative
 def softmax_in_single(q, k, v, mask=None):
     """A softmax in single precision, cast back, as large models write it."""
-    scores = q @ k.mT * q.shape[-1] ** -0.5
+    scores = (q * q.shape[-1] ** -0.5) @ k.mT
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)

@@ -59,8 +59,8 @@ def leading_axes(t: Trial) -> None:
     " of yours end in an underscore?",
 )
 def mask(t: Trial) -> None:
-    """where the mask is False the weight is exactly 0, each row sums to 1; nothing changes
-    in place
+    """where the mask is False the weight is exactly 0, each row sums to 1, however large the
+    scores; nothing changes in place
     """
     # Against the answer's own weights without a mask: whether these are right is asked above.
     x, w = t.randn(2, 5, 4), _projections(t, 4, 4, 4)
@@ -71,7 +71,16 @@ def mask(t: Trial) -> None:
         t.close(weights.sum(-1), torch.ones(2, 5), "the sum of a row")
         left = unmasked * keep
         t.close(weights, left / left.sum(-1, keepdim=True), "weights of the keys that are left")
+    t.close(_two(t, x, *w, keep[1])[1][1], weights[1], "weights under one mask for all sentences")
     t.unchanged(x, *w, keep)
+    # Whole numbers in 16 channels: what all keys share adds 65,536 to all scores of a query, or
+    # takes it away, without rounding.
+    x, one = t.integers(-1, 1, 4, 16).float(), torch.eye(16)
+    x[:, 0], x[:, 1], apart = 1.0, torch.tensor([1.0, -1.0, 1.0, -1.0]), one.clone()
+    near, keep = one.clone(), t.keep_mask(4, 4)
+    near[1, 0], apart[1, 0], keep[1] = 1.0, 2.0**18, torch.arange(4) != t.integer(0, 3)
+    t.usual(x, near, one, 2 * one, keep)
+    t.same(x, apart, one, 2 * one, keep, note="scores of 65,536 and -65,536")
 
 
 @exercise.prop(1, "Which step looks at where a token stands rather than at what it is?")

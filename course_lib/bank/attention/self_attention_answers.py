@@ -78,6 +78,35 @@ def as_in_linear(x, w_q, w_k, w_v, mask=None):
     return weights @ v, weights
 
 
+@exercise.mistake("What is the variance of q·k when every entry has variance 1?")
+def unscaled(x, w_q, w_k, w_v, mask=None):
+    """The projections have learned how large the scores are to be."""
+    scores = x @ w_q @ (x @ w_k).mT
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ (x @ w_v), weights
+
+
+@exercise.mistake("In this course, what does True in a mask mean? Test yours with a single True.")
+def inverted_mask(x, w_q, w_k, w_v, mask=None):
+    """True in a mask marks what is hidden, as in nn.MultiheadAttention."""
+    scores = x @ w_q @ (x @ w_k).mT / math.sqrt(w_q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ (x @ w_v), weights
+
+
+@exercise.mistake("After your mask is applied, do the weights of a row still sum to 1?")
+def mask_after_softmax(x, w_q, w_k, w_v, mask=None):
+    """Masking means to set unwanted weights to zero, whenever that is done."""
+    weights = (x @ w_q @ (x @ w_k).mT / math.sqrt(w_q.shape[-1])).softmax(-1)
+    if mask is not None:
+        weights = weights * mask
+    return weights @ (x @ w_v), weights
+
+
 @exercise.alternative
 def einsum(x, w_q, w_k, w_v, mask=None):
     """Einstein sums throughout, with query and key projection merged into one matrix first."""

@@ -50,12 +50,14 @@ def earlier(t: Trial) -> None:
 
 @exercise.prop(0.75, "Where does the size of an output drop out, and where does it stay?")
 def large(t: Trial) -> None:
-    """an output a hundred times as large gets the same weights"""
+    """an output a hundred times as large gets the same weights, and large scores do no harm"""
     outputs, queries = _stack(t)
     larger = outputs.clone()
     larger[t.integer(0, len(outputs) - 2)] *= 100
     weights = _both(t, outputs, queries)[1]
     t.close(_both(t, larger, queries)[1], weights, "the weights")
+    t.usual(outputs, queries)
+    t.same(outputs, 1e8 * queries, note="very large scores")
 
 
 @exercise.prop(0.75, "All scores are 0. Which weights does a softmax make of that?")

@@ -184,30 +184,6 @@ def mask_forgotten(x, state, n_heads, norm="pre", mask=None):
     return ln(x + ffn(x), "feed_forward")
 
 
-@exercise.mistake(
-    "There are two formulas called GELU. How far apart are they at 1, and which is asked for?"
-)
-def gelu_by_tanh(x, state, n_heads, norm="pre", mask=None):
-    """The GELU that GPT-2 used is the GELU."""
-
-    def ln(y, name):
-        weight, bias = state[f"{name}_norm.weight"], state[f"{name}_norm.bias"]
-        return F.layer_norm(y, x.shape[-1:], weight, bias)
-
-    def linear(y, name):
-        weight, bias = state[f"feed_forward.{name}.weight"], state[f"feed_forward.{name}.bias"]
-        return F.linear(y, weight, bias)
-
-    def ffn(y):
-        return linear(F.gelu(linear(y, "in_proj"), approximate="tanh"), "out_proj")
-
-    if norm == "pre":
-        x = x + multi_head(ln(x, "attention"), state, n_heads, mask)
-        return x + ffn(ln(x, "feed_forward"))
-    x = ln(x + multi_head(x, state, n_heads, mask), "attention")
-    return ln(x + ffn(x), "feed_forward")
-
-
 @exercise.alternative
 def torchs_own_layer(x, state, n_heads, norm="pre", mask=None):
     """Torch's encoder layer with the parameters copied into it; warns."""

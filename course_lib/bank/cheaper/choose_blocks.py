@@ -64,6 +64,7 @@ def best_blocks(t: Trial) -> None:
     # Two keys of one block are large and cancel; all queries like all other blocks better.
     k = torch.cat([4 * k[:1].abs(), -4 * k[:1].abs(), 0.1 + k[2:].abs()])
     t.same(q.abs(), k, v, 2, 2, note="two large keys that cancel in their mean")
+    t.same(-1e8 * q.abs(), k.abs(), v, 3, 1, note="very low scores")
 
 
 @exercise.prop(

@@ -85,6 +85,7 @@ def nothing(t: Trial) -> None:
     q, k, v, e, f = drawn(t, 2, 3, 5, 4, 4, rank=2, length=5)
     got = t.a_tensor(t.call(q, k, v, e, f, torch.tensor([[False] * 5, [True] * 5])), (2, 3, 4))
     t.close(got[0], torch.zeros(3, 4), "a sentence of padding")
+    t.close(got[1:], t.call(q[1:], k[1:], v[1:], e, f), "the other sentence, compared to alone")
     t.expect(bool(got[1].any()), "a sentence without padding gives 0, too")
 
 

@@ -88,7 +88,7 @@ def large_scores(t: Trial) -> None:
     """scores of 10 000: a weight of 0 adds nothing"""
     order = t.permutation(5)
     huge = torch.tensor([1e4, 9e3, -8e3, 1.0, 0.0])[order].tolist()
-    mild = torch.tensor([-1.0, 0.5, 1.5, 1.2, 1.1])[order].tolist()
+    mild = torch.tensor([-1.0, 0.5, 6.0, 1.2, 1.1])[order].tolist()
     # topk takes NaN for the largest: one that dislikes a key must not be chosen for it.
     dislikes = torch.tensor([0.0, 0.01, -1e4, 0.02, 0.03])[order].tolist()
     likes = torch.tensor([-1.0, 0.5, 3.5, 1.2, 1.1])[order].tolist()

@@ -44,10 +44,13 @@ def parameters(t: Trial) -> None:
     0.5, "One bias for each number that a projection returns. How many projections are there?"
 )
 def with_bias(t: Trial) -> None:
-    """parameters with bias"""
+    """parameters with bias, which multiplies nothing"""
     for n_heads in (1, 4):
         d_model = 8 * t.integer(2, 9)
-        more, less = (_three(t, d_model, n_heads, 5, 7, 3, bias=bias)[0] for bias in (True, False))
+        (more, most, _), (less, few, _) = (
+            _three(t, d_model, n_heads, 5, 7, 3, bias=bias) for bias in (True, False)
+        )
+        t.expect(most == few, f"biases add {most - few} multiplications; d_model={d_model}")
         t.expect(
             more - less == 4 * d_model,
             f"biases add {more - less} parameters, wanted {4 * d_model}; d_model={d_model}",

@@ -110,6 +110,8 @@ def padding(t: Trial) -> None:
     order = t.permutation(3).tolist()
     maps = _maps(t, 16, lengths, [kinds[n] for n in order], 0.97)
     _sizes(t, maps, torch.tensor(lengths))
+    maps[:2, :, :, -1] = 2.0
+    _sizes(t, maps, torch.tensor(lengths), note="the largest weights on padding")
     kinds = [_offset(-2), lambda b, i: None if i in (3, 5) else i - 1]
     _sizes(t, _maps(t, 16, lengths, kinds, 0.98), torch.tensor(lengths), 0.97)
 

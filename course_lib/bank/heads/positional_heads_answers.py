@@ -138,23 +138,6 @@ def main_diagonal(weights, lengths, share=0.9, max_offset=2):
     return found
 
 
-@exercise.mistake("Which offsets are asked for? Read the docstring once more.")
-def neighbours_only(weights, lengths, share=0.9, max_offset=2):
-    """Positional means adjacent."""
-    places = torch.arange(weights.shape[-1])
-    top = weights.argmax(-1) - places
-    found = []
-    for h in range(weights.shape[1]):
-        kind = None
-        for offset in (-1, 0, 1):
-            there = places + offset
-            asked = (places < lengths[:, None]) & (there >= 0) & (there < lengths[:, None])
-            if ((top[:, h] == offset) & asked).sum() >= share * asked.sum():
-                kind = offset
-        found.append(kind)
-    return found
-
-
 @exercise.alternative
 def loops(weights, lengths, share=0.9, max_offset=2):
     """Counts query by query in plain Python, and prints to stderr."""

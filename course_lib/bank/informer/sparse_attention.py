@@ -76,10 +76,13 @@ def settled(t: Trial) -> None:
 
 @exercise.prop(0.5, "The budget never exceeds the length. What is it for one token?")
 def few(t: Trial) -> None:
-    """few tokens: all attend, and the result is attention"""
+    """few tokens: all attend, and the result is attention, also with very large scores"""
     for causal in (False, True):
         t.same(*_sample(t, t.integer(4, 6)), 5, causal)
         t.same(*_sample(t, 1), 1, causal, note="one token")
+        q, *rest = _sample(t, 5)
+        for size in (1e8, -1e8):
+            t.same(size * q, *rest, 5, causal, note=f"queries times {size:g}")
 
 
 @exercise.prop(

@@ -92,20 +92,6 @@ def mask_upside_down(video, causal=False):
     return (scale * x @ x.mT).softmax(-1) @ x
 
 
-@exercise.mistake(
-    "Once every token has seen its frame, what has it seen of the other frames' future?"
-)
-def causal_in_space_alone(video, causal=False):
-    """The mask belongs to the step that looks at whole frames."""
-    scale = video.shape[-1] ** -0.5
-    x = video.transpose(0, 1)
-    x = ((scale * x @ x.mT).softmax(-1) @ x).transpose(0, 1)
-    scores = scale * x @ x.mT
-    if causal:
-        scores = scores.masked_fill(torch.ones_like(scores).tril() == 0, -math.inf)
-    return scores.softmax(-1) @ x
-
-
 @exercise.mistake("By what are the scores of the given code divided?")
 def unscaled(video, causal=False):
     """Tokens that ask each other need no scale."""
@@ -115,20 +101,6 @@ def unscaled(video, causal=False):
         scores = scores.masked_fill(torch.ones_like(scores).tril() == 0, -math.inf)
     x = (scores.softmax(-1) @ x).transpose(0, 1)
     return (x @ x.mT).softmax(-1) @ x
-
-
-@exercise.mistake(
-    "Compare the shape of what comes back with that of the video: which axis stands in front?"
-)
-def not_turned_back(video, causal=False):
-    """What was turned round for a step may stay so: the numbers are the same."""
-    scale = video.shape[-1] ** -0.5
-    x = video.transpose(0, 1)
-    scores = scale * x @ x.mT
-    if causal:
-        scores = scores.masked_fill(torch.ones_like(scores).tril() == 0, -math.inf)
-    x = (scores.softmax(-1) @ x).transpose(0, 1)
-    return ((scale * x @ x.mT).softmax(-1) @ x).transpose(0, 1)
 
 
 @exercise.alternative

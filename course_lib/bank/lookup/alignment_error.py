@@ -86,11 +86,13 @@ def threshold(t: Trial) -> None:
 
 @exercise.prop(0.5, "What does argmax answer for a row of zeros?")
 def zero_rows(t: Trial) -> None:
-    """a row of zeros, as padding has it, gets no link"""
+    """a row of zeros, as padding has it, gets no link, whatever the threshold"""
     order = t.permutation(3).tolist()
     weights = torch.cat([attention(t, order, 3), torch.zeros(3, 3)])
     gold = links(6, 3, *enumerate(order))
     t.close(t.call(weights, gold), 0.0, RATE, note="all links true, three rows of zeros")
+    zero = torch.tensor([[0.75, 0.25], [0.0, 0.0]])
+    t.close(t.call(zero, zero.bool(), 0.0), 0.0, RATE, note="threshold 0")
     nothing = torch.zeros(2, 3)
     t.close(t.call(nothing, nothing.bool()), 0.0, RATE, note="no links on either side")
 

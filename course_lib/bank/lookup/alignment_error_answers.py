@@ -97,7 +97,7 @@ def with_sets(weights, gold, threshold=None):
     drawn = set()
     for b, sentence in enumerate(flat):
         for i, row in enumerate(sentence):
-            if threshold is not None:
+            if any(row) and threshold is not None:
                 drawn |= {(b, i, j) for j, w in enumerate(row) if w >= threshold}
             elif any(row):
                 drawn.add((b, i, row.index(max(row))))
@@ -115,5 +115,5 @@ def exclusive_or(weights, gold, threshold=None):
         top = weights.max(dim=-1, keepdim=True).values
         drawn = (weights == top) & (top > 0)
     else:
-        drawn = weights.ge(threshold)
+        drawn = weights.ge(threshold) & weights.any(dim=-1, keepdim=True)
     return float((drawn ^ gold).sum()) / max(1, int(drawn.sum()) + int(gold.sum()))

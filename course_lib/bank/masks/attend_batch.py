@@ -52,6 +52,8 @@ def empty_rows(t: Trial) -> None:
     q, k, v = _inputs(t, 1, 2)
     t.same(q, k, v, mask)
     t.same(q.half(), k.half(), v.half(), mask, note="float16")
+    for size in (1e8, -1e8):
+        t.same(size * q.abs(), k.abs(), v, mask, note=f"queries times {size:g}")
     t.gradient(q.double(), k.double(), v.double(), mask)
 
 

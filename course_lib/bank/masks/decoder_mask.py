@@ -67,3 +67,5 @@ def empty(t: Trial) -> None:
         mask = t.a_mask(t.call(torch.tensor([0, n, 2]), n, n, side), (3, 1, n, n))
         t.expect(not mask[0].any(), f"{side}: the empty sentence sees something")
         t.expect(mask[1].any(), f"{side}: the full one sees nothing")
+        alone = t.a_mask(t.call(torch.tensor([n, 2]), n, n, side), (2, 1, n, n))
+        t.close(mask[1:], alone, "the mask of the others", note=f"{side}, compared to without it")

@@ -24,12 +24,14 @@ def one_of_each(t: Trial) -> None:
     1, "The share belongs to all blocked keys together. Write the softmax as one fraction."
 )
 def any_number(t: Trial) -> None:
-    """any number of visible and blocked keys"""
+    """any number of visible and blocked keys, and any fill"""
     few, many = t.integer(2, 4), t.integer(6, 40)
     share = 0.01 * t.integer(10, 40)
     t.same(-5.0, few, many, share)
     t.same(-5.0, many, few, share)
     t.same(-10.0, many, many, 1 - share)
+    for fill, visible, blocked, part in ((-1e4, 3, 3, 0.5), (-1e9, 2, 5, 0.9), (-1.0, 1, 9, 0.1)):
+        t.same(fill, visible, blocked, part)
 
 
 @exercise.prop(0.5, "Which score is so high that it wins after minus infinity was added?")

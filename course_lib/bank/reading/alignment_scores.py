@@ -88,8 +88,8 @@ def nothing(t: Trial) -> None:
     """nothing drawn, and nothing sure: no division by zero"""
     predicted, sure, possible = _links(t)
     none = torch.zeros_like(sure)
-    _three(t, none, sure, possible, note="nothing drawn", only=0)
-    _three(t, none, sure, possible, note="nothing drawn", only=1)
-    _three(t, predicted, none, none, note="nothing sure or possible", only=0)
-    _three(t, predicted, none, possible, note="nothing sure", only=1)
+    t.usual(predicted, sure, possible)
+    _three(t, none, sure, possible, note="nothing drawn")
+    _three(t, predicted, none, none, note="nothing sure or possible")
+    _three(t, predicted, none, possible, note="nothing sure")
     _three(t, none, none, possible, note="neither")

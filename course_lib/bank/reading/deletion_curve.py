@@ -140,7 +140,7 @@ def padded(t: Trial) -> None:
             t.expect((curve[1:] != curve[:1]).any(), "the curve of a sentence is flat")
             alone.append(torch.cat([curve, curve[-1:].expand(8 - len(curve), 1)]))
         # Importance on padding means nothing, however large or small it is; on words all counts.
-        for value, size in ((9.0, 1.0), (-9.0, 1.0), (0.0, 5000.0)):
+        for value, size in ((9.0, 1.0), (-9.0, 1.0), (0.0, 20_000.0)):
             some = torch.where(present, importance - size + 1, value)
             got = t.call(x, query, readout, some, present)
             note = f"lengths {present.sum(1).tolist()}, importance {value:g} on padding"

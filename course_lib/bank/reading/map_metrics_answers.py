@@ -153,22 +153,6 @@ def log_of_zero(weights, mask, radius=1):
     return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
-@exercise.mistake("Print the map before and after your call: is it still the same?")
-def zeros_written_over(weights, mask, radius=1):
-    """What the entropy needs is written into the map, as the map is done with by then."""
-    T = weights.shape[-1]
-    sees = mask.sum(-1)[:, None]
-    own = torch.arange(T)
-    away = own - own[:, None]
-    n = (sees > 0).sum(-1)
-    near = (weights * (away.abs() <= radius)).sum((-2, -1)) / n
-    largest = weights.amax(-1).sum(-1) / n
-    looks = (weights * away).sum((-2, -1)) / n
-    weights[weights == 0] = 1
-    share = -(weights * weights.log()).sum(-1) / sees.clamp(min=2).log()
-    return share.sum(-1) / (sees > 1).sum(-1), near, largest, looks
-
-
 @exercise.alternative
 def row_by_row(weights, mask, radius=1):
     """Goes through the rows in plain Python, and prints to stderr."""

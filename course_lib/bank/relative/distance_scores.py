@@ -15,7 +15,7 @@ WHY = "256 queries of width 1024, with a vector for each of 65,536 pairs"
 
 def _no_vectors(t: Trial) -> None:
     """Expect no vector for each pair, whatever the scores are."""
-    shapes = [1, 256, 1024], [511, 1024]
+    shapes = [256, 1024], [511, 1024]
     q, table = (Fixture("normal", {"shape": shape, "seed": t.integer(0, 99)}) for shape in shapes)
     nothing, nowhere = torch.zeros(0), (slice(0, 0),)
     try:
@@ -43,18 +43,15 @@ exercise = Exercise(
 def values(t: Trial) -> None:
     """query i meets the vector of distance j - i in column j"""
     T, d_head = t.integer(4, 7), 2 * t.integer(2, 4)
-    t.same(t.randn(2, T, d_head), t.randn(2 * T - 1, d_head))
+    t.same(t.randn(T, d_head), t.randn(2 * T - 1, d_head))
     _no_vectors(t)
 
 
 @exercise.prop(0.5, "With one query the table has a single row. Does your indexing survive it?")
 def few_queries(t: Trial) -> None:
     """one query alone, and two"""
-    one = t.a_tensor(t.call(t.randn(3, 1, 4), t.randn(1, 4)), (3, 1, 1), "the score of one query")
-    t.expect((one != 0).all(), "one query and one vector have a score of 0")
-    two, table = t.randn(2, 4), t.randn(3, 4)
-    alone = t.a_tensor(t.call(two, table), (2, 2), "the scores of two queries without heads")
-    t.close(t.call(two[None], table), alone[None], "two queries of one head")
+    t.same(t.randn(1, 4), t.randn(1, 4), note="one query")
+    t.same(t.randn(2, 4), t.randn(3, 4), note="two queries")
     _no_vectors(t)
 
 
@@ -63,10 +60,8 @@ def leading_axes(t: Trial) -> None:
     """batches and heads before the queries"""
     T = t.integer(3, 5)
     q, table = t.randn(2, 3, T, 4), t.randn(2 * T - 1, 4)
-    scores = t.a_tensor(t.call(q, table), (2, 3, T, T))
-    t.expect((scores[0] != scores[1]).any(), "two sentences have the same scores")
-    for part in ((0, 1), (1, 2), (1,)):
-        t.close(t.call(q[part], table), scores[part], f"q[{part}] alone")
+    t.same(q, table, note="two sentences of three heads")
+    t.same(q[1], table, note="one sentence")
     _no_vectors(t)
 
 
@@ -75,14 +70,14 @@ def leading_axes(t: Trial) -> None:
 )
 def gradients(t: Trial) -> None:
     """gradients reach the queries and the table"""
-    t.gradient(t.randn(1, 3, 4, dtype=torch.float64), t.randn(5, 4, dtype=torch.float64))
+    t.gradient(t.randn(3, 4, dtype=torch.float64), t.randn(5, 4, dtype=torch.float64))
     _no_vectors(t)
 
 
 @exercise.prop(0.5, "Reversing or scaling in place changes the caller's table.")
 def no_side_effect(t: Trial) -> None:
     """what is handed in is left as it was"""
-    t.unchanged(t.randn(2, 4, 6), t.randn(7, 6))
+    t.unchanged(t.randn(4, 6), t.randn(7, 6))
     _no_vectors(t)
 
 
@@ -93,7 +88,7 @@ def cheap(t: Trial) -> None:
     """no vector for each pair is ever made"""
     # In double precision, since sums of 1,024 products that nearly cancel are rounded too far.
     T, d_head = 512, 1024
-    shapes = [1, T, d_head], [2 * T - 1, d_head]
+    shapes = [T, d_head], [2 * T - 1, d_head]
     seeds = t.integer(0, 10**6), t.integer(0, 10**6)
     q, table = (
         Fixture("normal", {"shape": shape, "seed": seed, "dtype": "float64"})
@@ -102,7 +97,7 @@ def cheap(t: Trial) -> None:
     t.size_probe(
         q,
         table,
-        keep=t.slices((1, 1), (T, 4), (T, 4)),
+        keep=t.slices((T, 4), (T, 4)),
         memory=200,  # a vector for each pair: 2 GiB; one product and a lookup: under 40 MiB
         cpu=3,
         why="512 queries of width 1024, with a vector for each of 262,144 pairs",

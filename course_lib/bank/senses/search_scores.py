@@ -30,7 +30,7 @@ def towers(t: Trial) -> None:
         t.same("towers", *sizes(t))
 
 
-@exercise.prop(1, "How long is the sequence? What of it could be kept for the next pair?")
+@exercise.prop(1, "How long is the sequence, and how many pairs are there? Count whole blocks.")
 def joint(t: Trial) -> None:
     """one encoder over both"""
     for _ in range(2):
@@ -38,7 +38,7 @@ def joint(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "A block of the text has two attentions. Can the words' own be kept from pair to pair?"
+    1, "A block of the text has two attentions. At what does each look, and for how many pairs?"
 )
 def cross(t: Trial) -> None:
     """an image encoder, and words that look across"""

@@ -65,6 +65,8 @@ def reach(t: Trial) -> None:
                 f"the reach of a gate with bias {float(gate):.3g} is {n} steps for a share of"
                 f" {share:g}; after that {left:.3g} is left, and one step later {later:.3g}",
             )
+    t.usual(torch.zeros(1), 3, 0.2)
+    t.same(torch.zeros(1), 3, 0.25, note="a quarter is just left after two steps")
 
 
 @exercise.prop(0.5, "A reach of 0 is an honest answer. Can yours be negative, or one too many?")
@@ -83,11 +85,11 @@ def shut(t: Trial) -> None:
 def open_gates(t: Trial) -> None:
     """gates that are as good as open are told apart"""
     share = t.integer(30, 60) / 100
-    bias = torch.tensor([11.0, 14.0, 18.0, 22.0]) + t.randn(4).clamp(-1, 1) / 2
+    bias = torch.tensor([11.0, 14.0, 18.0, 22.0, 40.0]) + t.randn(5).clamp(-1, 1) / 2
     # Each reaches more than 10,000 steps, so that one more or less is nothing.
     got, want = t.values(t.call(bias, 1_000_000, share)), exercise.reference(bias, 1_000_000, share)
     t.close(got[0], want[0], "the share passed", note="after a million steps")
-    steps = t.a_tensor(got[1], (4,), "the reach").double()
+    steps = t.a_tensor(got[1], (5,), "the reach").double()
     t.expect(
         ((steps / want[1] - 1).abs() < 1e-4).all(),
         f"the reach is {steps.tolist()}, wanted about {want[1].tolist()}",

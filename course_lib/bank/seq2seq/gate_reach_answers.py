@@ -65,14 +65,14 @@ def by_bisection(bias, distance, share):
     """Searches for the last good number of steps, gate by gate, in plain Python."""
     passed, reach = [], []
     for b in bias.tolist():
-        gate = 1 / (1 + math.exp(-b))
-        passed.append(gate**distance)
+        cost = math.log1p(math.exp(-b))
+        passed.append(math.exp(-cost * distance))
         low, high = 0, 1
-        while gate**high >= share:
+        while math.exp(-cost * high) >= share:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if gate**middle >= share else (low, middle)
+            low, high = (middle, high) if math.exp(-cost * middle) >= share else (low, middle)
         reach.append(low)
     return torch.tensor(passed, dtype=torch.float64), torch.tensor(reach)
 

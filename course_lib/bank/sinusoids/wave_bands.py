@@ -58,9 +58,11 @@ def whole_waves(t: Trial) -> None:
 
 @exercise.prop(0.5, "With a single pair, which wave is the longest?")
 def ends(t: Trial) -> None:
-    """a code of width 2, and sequences too short for any wave or long enough for all"""
-    length = t.integer(10, 99)
-    t.close(_three(t, 2, length)[1], 2 * math.pi, "the longest wave", note="d_model 2")
-    _count(t, 2, length)
-    _count(t, 16, t.integer(4, 6))
-    _count(t, 16, 10**6)
+    """a code of width 2; sequences a little shorter and longer than a wave, and than all of them"""
+    t.usual(64, 512)
+    t.close(_three(t, 2, 50)[1], 2 * math.pi, "the longest wave", note="d_model 2")
+    _count(t, 64, 1)
+    # The last length that a wave does not fit into, and the first that it does.
+    for wave in (*wavelengths(16).tolist(), 10**6):
+        _count(t, 16, math.floor(wave))
+        _count(t, 16, math.ceil(wave))

@@ -99,9 +99,9 @@ def widths(t: Trial) -> None:
     t.close(
         t.parts(t.call(*arguments))[0], t.want(*arguments)[0], "the output", note="Dh = 4, Dv = 7"
     )
-    x, *rest = cached(t, 1, 1, 3, 6, 4, 4)
-    out, want = t.parts(t.call(1e3 * x, *rest))[0], t.want(1e3 * x, *rest)[0]
-    t.close(out, want, "the output", note="large scores")
+    *before, w_q, w_k, w_v = cached(t, 1, 5, 0, 6, 4, 4)
+    for size in (1e8, -1e8):
+        t.same(*before, size * w_q, w_k, w_v, note=f"queries times {size:g}")
     arguments = cached(t, 1, 1, 3, 6, 4, 4, torch.bfloat16)
     out, want = t.parts(t.call(*arguments))[0], t.want(*arguments)[0]
     t.close(out, want, "the output", note="bfloat16", exact=True)

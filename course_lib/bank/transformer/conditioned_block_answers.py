@@ -130,24 +130,6 @@ def one_stream_unmasked(architecture, own, memory, gate=0.0):
     return own
 
 
-@exercise.mistake("What asks the memory: a word as it came, or with what it has found in its past?")
-def both_steps_at_once(architecture, own, memory, gate=0.0):
-    """A token looks at its past and at the memory at the same time, both as it came."""
-    T, S = own.shape[1], memory.shape[1]
-    past = torch.ones(S + T, S + T, dtype=torch.bool).tril()
-    if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
-        raise ValueError(architecture)
-    if architecture == "llava":
-        stream = torch.cat([memory, own], 1)
-        return (stream + attend(stream, stream, past))[:, S:]
-    found = attend(own, own, None if architecture == "stable-diffusion" else past[:T, :T])
-    if architecture in ("bart", "whisper", "stable-diffusion"):
-        found = found + attend(own, memory)
-    if architecture == "flamingo":
-        found = found + math.tanh(gate) * attend(own, memory)
-    return own + found
-
-
 @exercise.alternative
 def table_of_steps(architecture, own, memory, gate=0.0):
     """Looks the steps of each architecture up in a table; warns."""

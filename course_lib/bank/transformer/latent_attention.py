@@ -82,6 +82,8 @@ def no_future(t: Trial) -> None:
         t.close(after[:, :, :-1], before[:, :, :-1], "the output of those before it", note=note)
         t.expect((after[:, :, -1] != before[:, :, -1]).any(), "the last output has not changed")
         t.same(*given, note=f"{H} heads, {T} new of {S} tokens")
+        for size in (1e8, -1e8):
+            t.same(size * q, size * turned_q, *given[2:], note=f"queries times {size:g}")
 
 
 @exercise.prop(

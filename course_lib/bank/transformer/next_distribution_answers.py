@@ -124,22 +124,6 @@ def cut_then_warmed(logits, temperature=1.0, top_k=None, top_p=None):
     return kept / kept.sum(-1, keepdim=True)
 
 
-@exercise.mistake("Print the dtype that comes back for logits in half precision.")
-def in_the_given_precision(logits, temperature=1.0, top_k=None, top_p=None):
-    """Probabilities come back in the precision in which the logits came."""
-    if temperature == 0:
-        return F.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits)
-    ordered, order = (logits / temperature).softmax(-1).sort(dim=-1, descending=True, stable=True)
-    if top_k is not None:
-        ordered[..., top_k:] = 0
-        ordered = ordered / ordered.sum(-1, keepdim=True)
-    if top_p is not None:
-        before = ordered.cumsum(-1) - ordered
-        ordered = ordered.masked_fill(before >= top_p, 0)
-    kept = torch.zeros_like(ordered).scatter(-1, order, ordered)
-    return kept / kept.sum(-1, keepdim=True)
-
-
 @exercise.mistake("What probability does a logit of 0 have?")
 def cut_to_zero(logits, temperature=1.0, top_k=None, top_p=None):
     """A token is cut off by setting its logit to 0."""

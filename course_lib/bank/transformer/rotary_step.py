@@ -103,16 +103,23 @@ def in_pieces(t: Trial) -> None:
         outs.append(out)
     t.close(torch.cat(outs, dim=-2), whole[0], "the output, read in pieces")
     t.close(values, whole[2], "the values, read in pieces")
+    q, *rest = step(t, 3, 0)
+    for size in (1e8, -1e8):
+        got, want = t.parts(t.call(size * q, *rest))[0], t.want(size * q, *rest)[0]
+        t.close(got, want, "the output", note=f"queries times {size:g}")
 
 
 @exercise.prop(0.5, "Is every argument used? Are positions exact wherever they are?")
 def other_settings(t: Trial) -> None:
-    """keys are cached so with another base, in several sentences, and beyond position 2,000"""
+    """another base turns queries and keys; several sentences; keys beyond position 2,000"""
     base = float(t.integer(5, 50))
     settings: tuple[Any, ...] = (
         (step(t, 2, 6, B=3, H=1, Dh=4), {"base": base}, f"base {base:g}"),
         (step(t, 1, 2049 + 2 * t.integer(0, 9), H=1, Dh=4), {}, "far along"),
     )
+    t.usual(*settings[0][0])
+    got, want = (f(*settings[0][0], base=base)[0] for f in (t.call, t.want))
+    t.close(got, want, "the output", note=f"base {base:g}")
     for arguments, options, note in settings:
         keys, want = t.parts(t.call(*arguments, **options))[1], t.want(*arguments, **options)[1]
         t.a_tensor(keys, want.shape, "the keys")

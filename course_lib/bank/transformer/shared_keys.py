@@ -84,7 +84,8 @@ def widths(t: Trial) -> None:
     """values of another width, large scores"""
     t.same(*drawn(t, 2, 2, 4, 4, 9, 5), note="Dh = 9, Dv = 5")
     q, k, v = drawn(t, 2, 2, 4, 4)
-    t.same(1e3 * q, k, v, note="large scores")
+    for size in (1e8, -1e8):
+        t.same(size * q, k, v, note=f"queries times {size:g}")
 
 
 @exercise.prop(

@@ -79,13 +79,17 @@ def bins(t: Trial) -> None:
     " two.",
 )
 def edges(t: Trial) -> None:
-    """answers that are quite sure, and a confidence of one half between two bins"""
+    """answers that are quite sure, large logits, and a confidence of one half between two bins"""
     n = t.integer(6, 9)
     answers = t.integers(0, 2, n)
     certain = 200.0 * F.one_hot(answers, 3)
     labels = torch.where(torch.arange(n) < 2, (answers + 1) % 3, answers)
     t.same(certain, labels, 10, note="every confidence is 1")
+    logits, others = _sure(t, n, 0.63, 3)
+    t.same(logits + 500, others, 10, note="large logits")
     halves = torch.tensor([[0.0, 0.0, -200.0]]).repeat(4, 1)
     upper = torch.tensor([[0.75, 0.125, 0.125]]).log().repeat(6, 1)
     label = torch.tensor([0, 2, 2, 2] + [0] * 6)
-    t.same(torch.cat([halves, upper]), label, 2, note="confidences 1/2 and 3/4, two bins")
+    for n_bins in (2, 4):
+        note = f"confidences 1/2 and 3/4, {n_bins} bins"
+        t.same(torch.cat([halves, upper]), label, n_bins, note=note)

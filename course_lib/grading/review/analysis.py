@@ -26,7 +26,7 @@ import yaml
 from course_lib.checks.cell import MIME
 from course_lib.checks.exercise import find, identifiers
 from course_lib.checks.naming import AND
-from course_lib.checks.report import read_table
+from course_lib.checks.report import UNWRITTEN, read_table
 from course_lib.errors import Refused
 from course_lib.experiments.verdict import wilson
 from course_lib.files import recover, replaced, write_whole
@@ -43,7 +43,6 @@ FEW = 30
 DRAWN = 12
 # Lines of each kind on a terminal.
 SAID = 5
-UNWRITTEN = "Not written yet: "
 
 
 @dataclass

@@ -34,7 +34,8 @@ FORMULA = "=HYPERLINK(<i>1)"
 
 def report(exercise, wrong=(), mistake=""):
     """A report on an answer that fails these requirements, or all of them."""
-    rows = [Row(p.name, p.says, wrong != "all" and p.name not in wrong, p.points, "it differs")
+    held = {p.name: wrong != "all" and p.name not in wrong for p in exercise.properties}
+    rows = [Row(p.name, p.says, held[p.name], p.points, "" if held[p.name] else f"{p.name} differs")
             for p in exercise.properties]  # fmt: skip
     named = tuple(m for m in exercise.mistakes if m.name in mistake.split(AND))
     return Report(exercise.id, rows, exercise.points, named)
