@@ -30,7 +30,7 @@ all: class ## environment, book, exercises, a sample class graded; prints where 
 $(STAMP):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, %s is %s; set PYTHON=" % (sys.executable, sys.version.split()[0]))'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[book,grade,dev,peers,postgres,cluster]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[book,grade,dev,peers,postgres,cluster,translate]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@
 
