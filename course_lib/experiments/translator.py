@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.data.multi30k import ParallelText, load_multi30k
 from course_lib.data.translation import Batch, SentencePair, Vocabulary, batches, collate
+from course_lib.errors import Refused
 from course_lib.experiments.bleu import (
     COUNTS,
     bleu_counts,
@@ -28,7 +29,7 @@ from course_lib.experiments.bleu import (
 )
 from course_lib.experiments.corpora import Corpus, train_epochs
 from course_lib.experiments.questions import from_table
-from course_lib.experiments.record import DataUse
+from course_lib.experiments.record import DataUse, Record, unpack_items
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.training import count_parameters, derive_seed, seeded_generator
@@ -304,7 +305,22 @@ def run_one(
     return Outcome([use], history, results, items=items)
 
 
-def _lost(record: Any) -> float:
+def furthest(records: Sequence[Record], arms: Sequence[str]) -> dict[str, list[Record]]:
+    """Records by arm, of the largest size and of the seeds that all of the arms have."""
+    for size in ("day", "cpu"):
+        found = [{r.seed: r for r in records if (r.arm, r.size) == (arm, size)} for arm in arms]
+        seeds = sorted(set.intersection(*({*runs} for runs in found)))
+        if seeds:
+            return {arm: [runs[s] for s in seeds] for arm, runs in zip(arms, found, strict=True)}
+    raise Refused(f"no size has runs of {', '.join(arms)} with one seed: `course run translator`")
+
+
+def counts_of(record: Record) -> Tensor:
+    """What a record keeps of each test sentence, ``(N, 6)`` as in ``COUNTS``."""
+    return torch.stack([unpack_items(record.items[name]).double() for name in COUNTS], dim=-1)
+
+
+def _lost(record: Record) -> float:
     """Points of BLEU that a record loses from the shortest to the longest sentences."""
     classes = record.results["bleu_by_length"]
     return float(classes[str(BINS[0])]["bleu"] - classes[str(BINS[-1])]["bleu"])
