@@ -33,9 +33,23 @@ def load_tatoeba(split: TatoebaSplit, download: bool = True, progress: bool = Tr
     """
     if split not in _SPLITS:
         raise ValueError(f"split is {split!r}, wanted one of {', '.join(_SPLITS)}")
-    text = files.obtain(FILE, download, progress).read_text(encoding="utf-8")
-    rows = [line.split("\t") for line in text.splitlines()]
+    rows = _rows(download, progress)
     return _split([(korean, english) for english, korean, _ in rows], split)
+
+
+def tatoeba_authors(text: ParallelText) -> dict[str, str]:
+    """Whom to name, by Korean sentence, where pairs of the set are shown; the licence asks for it.
+
+    Raises:
+        DataError: As :func:`load_tatoeba`.
+    """
+    named = {(korean, english): authors for english, korean, authors in _rows()}
+    return {pair[0]: named[pair] for pair in zip(text.source, text.target, strict=True)}
+
+
+def _rows(download: bool = True, progress: bool = True) -> list[list[str]]:
+    text = files.obtain(FILE, download, progress).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines()]
 
 
 def _split(pairs: Sequence[tuple[str, str]], split: TatoebaSplit) -> ParallelText:

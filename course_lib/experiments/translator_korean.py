@@ -7,7 +7,7 @@ score here says more of remembered phrases than of a language.
 from dataclasses import asdict, replace
 
 from course_lib.data.multi30k import ParallelText
-from course_lib.data.tatoeba import FILE, load_tatoeba
+from course_lib.data.tatoeba import FILE, load_tatoeba, tatoeba_authors
 from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
@@ -41,4 +41,8 @@ def EXPERIMENT(job: Job) -> Outcome:
         for (name, t), k in zip(text.items(), n, strict=True)
     }
     use = DataUse("tatoeba-kor-eng", "manythings.org, 3,318 pairs", FILE.checksum.split(":")[1])
-    return run_one(job, text, use, asked=ASKED)
+    outcome = run_one(job, text, use, asked=ASKED)
+    shown = outcome.results["shown"]
+    quoted = ParallelText(*(tuple(s[side] for s in shown) for side in ("source", "reference")))
+    outcome.results["authors"] = tatoeba_authors(quoted)
+    return outcome

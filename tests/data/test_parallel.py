@@ -52,4 +52,9 @@ def test_the_real_pairs(course_data: Path) -> None:
     assert ("사랑은 아프다.", "Love hurts.") in {
         pair for text in korean for pair in zip(text.source, text.target, strict=True)
     }
+    found = tatoeba.tatoeba_authors(ParallelText(("사랑은 아프다.",), ("Love hurts.",)))
+    assert found["사랑은 아프다."].endswith("tatoeba.org #2111604 (CK) & #6304969 (Queserasera)")
+    english = load_multi30k("train").target
+    share = sum(text.startswith(("A man ", "A woman ")) for text in english) / len(english)
+    assert 0.22 < share < 0.25  # as data_and_ethics.md says
     assert all((course_data / file.name).is_file() for file in multi30k.FILES.values())
