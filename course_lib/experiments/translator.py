@@ -9,7 +9,7 @@ the logits like the Transformer, and are trained alike.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -306,7 +306,7 @@ def run_one(
 
 
 def furthest(records: Sequence[Record], arms: Sequence[str]) -> dict[str, list[Record]]:
-    """Records by arm, of the largest size and of the seeds that all of the arms have."""
+    """Records by arm, of size ``day`` or else ``cpu``, and of the seeds that all the arms have."""
     for size in ("day", "cpu"):
         found = [{r.seed: r for r in records if (r.arm, r.size) == (arm, size)} for arm in arms]
         seeds = sorted(set.intersection(*({*runs} for runs in found)))
@@ -336,6 +336,10 @@ QUESTIONS = from_table("translator", {"lost": _lost})
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2), 4, "one CPU core", arms=tuple(ARMS)[:3]),
         "day": Size(asdict(DAY), (0, 1, 2), 140, "one CPU core", step=3, arms=tuple(ARMS)[:5]),
+        # Twice as many passes: do they change anything?
+        "full": Size(
+            asdict(replace(DAY, epochs=60)), (0,), 280, "one CPU core", step=4, arms=tuple(ARMS)[:3]
+        ),
     },
     questions=QUESTIONS,
 )
