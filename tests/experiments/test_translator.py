@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from course_lib.data.multi30k import ParallelText
-from course_lib.experiments import translator, translator_korean
+from course_lib.experiments import (
+    SHIPPED_RESULTS,
+    load_records,
+    translator,
+    translator_korean,
+)
 from course_lib.experiments.bleu import (
     bleu_counts,
     bleu_interval,
@@ -99,3 +104,27 @@ def test_an_arm_is_trained_and_measured(arm: str, tmp_path: Path) -> None:
     n_source, n_target = (len(found["alignment"][side]) for side in ("source", "target"))
     assert weights.shape == (n_target + 1, n_source)
     assert torch.allclose(weights.sum(-1), torch.ones(n_target + 1), atol=0.02)
+
+
+def test_the_longest_runs_that_all_arms_have_are_found() -> None:
+    kept = load_records(SHIPPED_RESULTS, "translator")[0]
+    made = [
+        replace(kept, arm=arm, size=size, seed=seed)
+        for arm, size, seed in (
+            ("gru", "cpu", 0), ("gru", "cpu", 1), ("gru", "day", 0), ("transformer", "cpu", 1),
+        )
+    ]  # fmt: skip
+    found = translator.furthest(made, ["gru", "transformer"])
+    assert [(r.size, r.seed) for runs in found.values() for r in runs] == [("cpu", 1)] * 2
+    assert [r.size for r in translator.furthest(made, ["gru"])["gru"]] == ["day"]
+    with pytest.raises(ValueError, match="gru, gru-attention"):
+        translator.furthest(made, ["gru", "gru-attention"])
+
+
+def test_what_records_keep_of_sentences_gives_their_score_and_arms_are_of_one_size() -> None:
+    records = load_records(SHIPPED_RESULTS, "translator")
+    for record in records + load_records(SHIPPED_RESULTS, "translator-korean"):
+        score = float(corpus_bleu(translator.counts_of(record)))
+        assert score == pytest.approx(record.results["bleu"], abs=0.01)
+    sizes = [record.results["n_parameters"] for record in records]
+    assert max(sizes) < 1.05 * min(sizes)
