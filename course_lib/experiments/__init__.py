@@ -31,8 +31,9 @@ _NAMES = (
     "image-recipes", "informer-ablations", "informer-ettm1", "informer-horizons",
     "informer-oil", "informer-published", "informer-report", "informer-tokens", "no-positions",
     "norm-depth", "order-tasks", "permutation", "read-translation", "read-words", "scan-orders",
-    "scene-positions", "seq2seq-bottleneck", "vit-2026", "vit-ablations", "vit-cifar10",
-    "vit-curves", "vit-positions", "vit-questions", "vit-recipe", "vit-rivals", "vit-study",
+    "scene-positions", "seq2seq-bottleneck", "translator", "translator-korean", "vit-2026",
+    "vit-ablations", "vit-cifar10", "vit-curves", "vit-positions", "vit-questions", "vit-recipe",
+    "vit-rivals", "vit-study",
 )  # fmt: skip
 # A module has the name of its experiment, which is called EXPERIMENT there; but for these.
 _SHARED = {
