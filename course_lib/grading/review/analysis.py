@@ -159,15 +159,14 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, GradedAnswer]:
         exercise, outputs = find(match[1]), cell["outputs"]
         text = "".join("".join(o["text"]) for o in outputs if o["output_type"] == "stream")
         shown = outputs[-1].get("data", {})
-        held, mistake = read_table(text)
-        data = {"held": held, "mistakes": mistake, "written": UNWRITTEN not in text}
-        held, mistake, written = (data | shown.get(MIME, {})).values()
+        data = dict(zip(("held", "mistakes"), read_table(text), strict=True))
+        data |= {"written": UNWRITTEN not in text} | shown.get(MIME, {})
+        held, mistake, written = data["held"], data["mistakes"], data["written"]
         # An answer that did not survive its check has an error in the place of the table.
         held = held or {prop.name: False for prop in exercise.properties}
         score = float("".join(shown["text/plain"])) if text else 0.0
-        known = {m.name for m in exercise.mistakes}
+        known, worth = {m.name for m in exercise.mistakes}, float(marks["points"])
         named = AND.join(name for name in mistake.split(AND) if name in known)
-        worth = float(marks["points"])
         answers[exercise.id] = GradedAnswer(held, score, worth, named, written=written)
     return answers
 
