@@ -157,17 +157,15 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, GradedAnswer]:
             continue
         exercise, outputs = find(match[1]), cell["outputs"]
         text = "".join("".join(o["text"]) for o in outputs if o["output_type"] == "stream")
-        shown = outputs[-1].get("data", {})
         held, mistake = read_table(text)
-        data = {"held": held, "mistakes": mistake, "written": UNWRITTEN not in text}
-        held, mistake, written = (data | shown.get(MIME, {})).values()
+        printed = {"held": held, "mistakes": mistake, "written": UNWRITTEN not in text}
+        held, mistake, written = (printed | outputs[-1].get("data", {}).get(MIME, {})).values()
         # An answer that did not survive its check has an error in the place of the table.
         held = held or {prop.name: False for prop in exercise.properties}
-        score = float("".join(shown["text/plain"])) if text else 0.0
+        score = float("".join(outputs[-1]["data"]["text/plain"])) if text else 0.0
         known = {m.name for m in exercise.mistakes}
         named = AND.join(name for name in mistake.split(AND) if name in known)
-        worth = float(marks["points"])
-        answers[exercise.id] = GradedAnswer(held, score, worth, named, written=written)
+        answers[match[1]] = GradedAnswer(held, score, float(marks["points"]), named, [], written)
     return answers
 
 
