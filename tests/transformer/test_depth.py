@@ -21,6 +21,8 @@ def test_the_stream_grows_only_where_nothing_holds_it():
     assert grown["post"] == pytest.approx(1, abs=1e-3)
     assert grown["residual"] > 3 * grown["pre"] > 9
     assert grown["neither"] < 1e-5
+    small = depth_profile("residual", 8, start="torch").variance[-1]
+    assert 1 < small < 3 < grown["pre"] < grown["residual"]
 
 
 def test_a_residual_connection_keeps_gradient_and_tokens():
