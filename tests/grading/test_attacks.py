@@ -10,7 +10,7 @@ import pytest
 
 from course_lib.checks.answer_proxy import AnswerProxy
 from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade
+from course_lib.checks.grading import grade, grade_source
 from course_lib.cli import main
 from course_lib.grading.judging.results import Verdict
 from course_tests.grading.attacks import class_of_attacks as attacks
@@ -94,6 +94,12 @@ def test_a_route_leads_to_points_where_nothing_is_refused(identifier, name, code
     names = namespace(exercise, routes.code(identifier, code))
     report = grade(exercise, AnswerProxy.local(names), "1", examples=False)
     assert report.score > exercise.points / 2
+
+
+@pytest.mark.parametrize("identifier", routes.SHARE)
+def test_a_share_is_what_the_head_of_a_route_earns_by_itself(identifier):
+    source = f"import math, torch\n{routes.HEADS[identifier]}    return v.clone(), weights"
+    assert grade_source(find(identifier), source, "1").score == routes.SHARE[identifier]
 
 
 def test_what_should_not_be_is_counted():

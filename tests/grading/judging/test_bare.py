@@ -173,11 +173,15 @@ def threads():
 """
 
 
-def test_no_process_is_made_where_an_answer_is_looked_at_again(forkserver):
+def test_no_program_is_run_where_something_is_gone(forkserver):
+    """A process of its own lacks the same; while an answer is called, it makes none."""
     with Worker(forkserver, without=["attention"]) as worker:
         worker.run(STARTS)
-        assert "made" not in worker.proxy().call("starts").value
-        assert worker.proxy().call("threads").value == [1]
+        proxy = worker.proxy()
+        assert "made" not in proxy.call("starts").value[1:4]
+        with proxy.refusing(["attention"], "an.exercise"):
+            assert set(proxy.call("starts").value) == {"NotAllowed"}
+            assert proxy.call("threads").value == [1]
 
 
 def test_an_answer_makes_no_process_and_a_cell_may(forkserver):
@@ -191,8 +195,7 @@ def test_an_answer_makes_no_process_and_a_cell_may(forkserver):
         assert "made" in worker.run("print(subprocess.run(['true']) and 'made')")[0]["text"]
 
 
-def test_a_probe_keeps_its_caps_where_it_cannot_fork(forkserver):
-    """And says the same as where it can."""
+def test_a_probe_keeps_its_caps_where_something_is_gone(forkserver):
     with Worker(forkserver, without=["attention"]) as bare, Worker(forkserver) as other:
         for worker in (bare, other):
             worker.run("import torch\ndef big(n): return torch.ones(n) + 1")
