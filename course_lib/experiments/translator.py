@@ -334,11 +334,16 @@ QUESTIONS = from_table("translator", {"lost": _lost})
     "BLEU on descriptions of photographs, by a Transformer and two GRUs of its size",
     arms=ARMS,
     sizes={
-        "cpu": Size(asdict(CPU), (0, 1, 2), 4, "one CPU core", arms=tuple(ARMS)[:3]),
+        "cpu": Size(asdict(CPU), (0, 1, 2), 3, "one CPU core", arms=tuple(ARMS)[:3]),
         "day": Size(asdict(DAY), (0, 1, 2), 140, "one CPU core", step=3, arms=tuple(ARMS)[:5]),
         # Twice as many passes: do they change anything?
         "full": Size(
-            asdict(replace(DAY, epochs=60)), (0,), 280, "one CPU core", step=4, arms=tuple(ARMS)[:3]
+            asdict(replace(DAY, epochs=60)),
+            (0, 1, 2),
+            280,
+            "one CPU core",
+            step=4,
+            arms=tuple(ARMS)[:3],
         ),
     },
     questions=QUESTIONS,

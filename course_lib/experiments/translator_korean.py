@@ -27,8 +27,9 @@ ASKED = ("저는 학교에 갑니다.", "나는 사과를 먹는다.", "나는 �
         "gru": {**ARMS["gru"], "d_model": 212},
     },
     sizes={
-        "cpu": Size(asdict(CPU), (0, 1, 2), 1, "one CPU core"),
+        "cpu": Size(asdict(CPU), (0, 1, 2, 3, 4), 1, "one CPU core"),
         "day": Size(asdict(replace(CPU, epochs=40)), (0, 1, 2), 6, "one CPU core", step=2),
+        "full": Size(asdict(replace(CPU, epochs=80)), (0, 1, 2), 12, "one CPU core", step=3),
     },
     questions=from_table("translator_korean"),
 )
