@@ -247,7 +247,7 @@ def course_data() -> Path:
     if not named:
         missing("COURSE_DATA is not set")
     folder = Path(named)
-    for name in ("cifar-10-batches-bin", "ETTh1.csv", "ETTm1.csv"):
+    for name in ("cifar-10-batches-bin", "ETTh1.csv", "ETTm1.csv", "tinyshakespeare.txt"):
         if not (folder / name).exists():
             missing(f"COURSE_DATA does not hold {name}")
     return folder

@@ -1,8 +1,9 @@
-"""Data of the course: generated sentences and pictures, CIFAR-10, and ETT."""
+"""Data of the course: generated sentences and pictures, CIFAR-10, ETT, and Shakespeare."""
 
 from course_lib.data.cifar import Cifar10, load_cifar10
 from course_lib.data.errors import DataError
 from course_lib.data.ett import Ett, Windows, ett_windows, load_ett
+from course_lib.data.shakespeare import load_shakespeare
 from course_lib.data.shapes import ShapeImages, shape_images
 from course_lib.data.text import TextBatch, TextSentence, annotated_text, collate_text
 from course_lib.data.translation import (
@@ -18,5 +19,6 @@ from course_lib.data.translation import (
 __all__ = [
     "Batch", "Cifar10", "DataError", "Ett", "SentencePair", "ShapeImages", "TextBatch",
     "TextSentence", "Vocabulary", "Windows", "annotated_text", "batches", "collate", "collate_text",
-    "ett_windows", "german_english", "korean_english", "load_cifar10", "load_ett", "shape_images",
+    "ett_windows", "german_english", "korean_english", "load_cifar10", "load_ett",
+    "load_shakespeare", "shape_images",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.data import cifar, ett, files
+from course_lib.data import cifar, ett, files, shakespeare
 from course_lib.data.errors import DataError
 from course_lib.errors import Refused
 
@@ -73,6 +73,14 @@ SOURCES = (
             ett.FILES[name].name,
         )
         for name, interval in ett.INTERVALS.items()
+    ),
+    Source(
+        "shakespeare",
+        "Tiny Shakespeare: plays as one text (Karpathy, 2015)",
+        "public domain",
+        "https://github.com/karpathy/char-rnn",
+        shakespeare.FILE,
+        shakespeare.FILE.name,
     ),
 )
 
