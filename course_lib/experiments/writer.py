@@ -7,8 +7,9 @@ what :func:`course_lib.trained.load_writer` loads. The other arms change one cho
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -84,6 +85,60 @@ def nats(model: nn.Module, tokens: Tensor, context: int) -> float:
     return torch.stack(losses).sum().item() / n
 
 
+def train(
+    config: WriterConfig,
+    job: Job,
+    n_tokens: int,
+    text: Tensor,
+    evaluate: Callable[[nn.Module], dict[str, float]],
+    epochs: int,
+    checkpoint: Path | None,
+) -> tuple[GPT, list[dict[str, float]]]:
+    """Train on a text ``(N,)`` of so many tokens; fewer epochs are the beginning of all of them.
+
+    Returns the model in evaluation mode, and one row an epoch.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(job.seed)
+        sizes = (config.d_model, config.n_heads, config.d_ff, config.n_layers)
+        model = GPT(n_tokens, config.context, *sizes)
+        if config.start == "gpt2":
+            gpt2_start(model)
+    model.to(job.device)
+
+    def batches(epoch: int) -> Iterator[Tensor]:
+        window = torch.arange(config.context + 1)
+        for step in range(config.steps):
+            generator = seeded_generator(job.seed, 1, epoch, step)
+            last = len(text) - config.context
+            yield text[torch.randint(last, (config.batch_size, 1), generator=generator) + window]
+
+    # As nanoGPT has it: matrices decay, and vectors don't.
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in model.parameters() if p.ndim > 1]},
+        {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(
+        groups, lr=config.learning_rate, betas=(0.9, 0.99), weight_decay=config.weight_decay
+    )
+    clock = Clock(job.device)
+    history = fit(
+        model,
+        optimizer,
+        batches,
+        lambda _, tokens: model.loss(tokens),
+        epochs=epochs,
+        seed=job.seed,
+        schedule=lambda step: warmup_cosine(
+            step, total_steps=config.epochs * config.steps, warmup_steps=config.warmup, floor=0.1
+        ),
+        evaluate=lambda model: {**evaluate(model), **clock.lap()},
+        checkpoint=checkpoint,
+        progress=job.progress,
+    )
+    return model.eval(), history
+
+
 @experiment(
     "writer",
     "a GPT that goes on with plays of Shakespeare",
@@ -98,68 +153,42 @@ def nats(model: nn.Module, tokens: Tensor, context: int) -> float:
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one writer, and measure it as it is kept: in half precision."""
     config = WriterConfig(**job.config)
-    train, valid = load_shakespeare()
-    tokenizer = learn_byte_pairs(train, config.n_merges)
+    training, validation = load_shakespeare()
+    tokenizer = learn_byte_pairs(training, config.n_merges)
+    n_tokens = len(tokenizer.tokens)
     text, held_out = (
-        torch.tensor(tokenizer.encode(part), device=job.device) for part in (train, valid)
+        torch.tensor(tokenizer.encode(part), device=job.device) for part in (training, validation)
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(job.seed)
-        sizes = (config.d_model, config.n_heads, config.d_ff, config.n_layers)
-        model = GPT(len(tokenizer.tokens), config.context, *sizes)
-        if config.start == "gpt2":
-            gpt2_start(model)
-    model.to(job.device)
-    clock = Clock(job.device)
-    per_character = len(held_out) / len(valid) / math.log(2)
-
-    def batches(epoch: int) -> Iterator[Tensor]:
-        window = torch.arange(config.context + 1)
-        for step in range(config.steps):
-            generator = seeded_generator(job.seed, 1, epoch, step)
-            last = len(text) - config.context
-            starts = torch.randint(last, (config.batch_size, 1), generator=generator)
-            yield text[starts + window]
+    per_character = len(held_out) / len(validation) / math.log(2)
 
     def measure(model: nn.Module) -> dict[str, float]:
         loss = nats(model, held_out, config.context)
         return {"validation_loss": loss, "bits_per_character": loss * per_character}
 
-    # As nanoGPT has it: matrices decay, and vectors don't.
-    groups: list[dict[str, Any]] = [
-        {"params": [p for p in model.parameters() if p.ndim > 1]},
-        {"params": [p for p in model.parameters() if p.ndim == 1], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(
-        groups,
-        lr=config.learning_rate,
-        betas=(0.9, 0.99),
-        weight_decay=config.weight_decay,
-    )
-    history = fit(
-        model,
-        optimizer,
-        batches,
-        lambda _, tokens: model.loss(tokens),
-        epochs=config.epochs,
-        seed=job.seed,
-        schedule=lambda step: warmup_cosine(
-            step, total_steps=config.epochs * config.steps, warmup_steps=config.warmup, floor=0.1
-        ),
-        evaluate=lambda model: {**measure(model), **clock.lap()},
-        checkpoint=job.checkpoint,
-        progress=job.progress,
-    )
+    def until(epochs: int, checkpoint: Path | None = None) -> tuple[GPT, list[dict[str, float]]]:
+        return train(config, job, n_tokens, text, measure, epochs, checkpoint)
+
+    def sample(model: GPT) -> str:
+        start = torch.tensor([tokenizer.encode("\n")], device=job.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(job.seed)
+            return tokenizer.decode(model.generate(start, config.context - 1, 0.8)[0].tolist())
+
+    model, history = until(config.epochs, job.checkpoint)
     weights = pack_writer(model, tokenizer)
-    results = measure(model.eval()) | {
+    results: dict[str, Any] = measure(model) | {
         "n_parameters": count_parameters(model),
-        "n_tokens": len(tokenizer.tokens),
-        "characters_per_token": len(valid) / len(held_out),
+        "n_tokens": n_tokens,
+        "characters_per_token": len(validation) / len(held_out),
     }
+    kept = job.arm == "byte-pairs" and job.seed == 0
+    if kept:  # what it writes before training, after a part of it, and after all
+        samples = {config.steps * n: sample(until(n)[0]) for n in (0, 1)}
+        samples[config.steps * config.epochs] = sample(model)
+        results["samples"] = {str(step): text for step, text in samples.items()}
     use = DataUse(
         "tinyshakespeare",
         f"first 90 % to train on, all of the rest to validate; {config.n_merges} merges",
         files.sha256_of(files.get(shakespeare.FILE)),
     )
-    kept = job.arm == "byte-pairs" and job.seed == 0
     return Outcome([use], history, results, weights if kept else None)
