@@ -7,7 +7,7 @@ them as ``read-translation``, ``read-words`` and ``writer``, and keeps weights b
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -159,6 +159,24 @@ class TrainedWriter:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self.tokenizer.decode(self.model.generate(tokens, n, temperature)[0].tolist())
+
+    @torch.no_grad()
+    def maps(self, tokens: Tensor) -> Tensor:
+        """Attention weights ``(L, H, T, T)`` of all heads, of a text ``(1, T)``."""
+        T = tokens.shape[1]
+        later = torch.ones(T, T, dtype=torch.bool).triu(1)
+        x = self.model.tokens(tokens) + self.model.positions[:T]
+        maps = []
+        for block in cast(Iterable[Block], self.model.blocks):
+            layer, y = block.attention, block.attention_norm(x)
+            q, k = (
+                proj(y).unflatten(-1, (layer.n_heads, -1)).transpose(1, 2)
+                for proj in (layer.q_proj, layer.k_proj)
+            )
+            scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(later, -torch.inf)
+            maps.append(scores.softmax(-1)[0])
+            x = block(x, causal=True)
+        return torch.stack(maps)
 
 
 def pack_weights(
