@@ -18,6 +18,7 @@ Taught, in the order of the chapters
     layers         norm, feed-forward, block
     positions      sinusoids, rotations, biases, grids
     transformer    stacks, caches, whole models
+    byte_pairs     tokens that a text teaches
     decoding       greedy, sampling, beam search
     attention_maps reading them: metrics, probes, ablations
     vit            patches and vision transformers
@@ -36,7 +37,7 @@ Data and training
     errors         what is refused, in one class
     files          files whole, or not there
     strict         dataclasses that refuse wrong types
-    trained        two small trained models
+    trained        small trained models
     plots          the book's pictures, drawn
     drawings       how a mechanism works, drawn
     figures        figures that move without a kernel

@@ -1,33 +1,38 @@
-"""Two small trained models to be read, and how to get them: a translator and a reader.
+"""Small trained models to be read, and how to get them: a translator, a reader and a writer.
 
 The *translator* is a Transformer that turns German and Korean into English; its sentences come with
 gold alignments. The *reader* fills in hidden words of the annotated sentences; they come with what
-belongs to what. ``course run read-translation`` and ``course run read-words`` train them and keep
-the weights beside the records.
+belongs to what. The *writer* is a GPT that goes on with plays of Shakespeare. ``course run`` trains
+them as ``read-translation``, ``read-words`` and ``writer``, and keeps weights beside the records.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
+import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 from torch import Generator, Tensor, nn
 
 import course_lib
 from course_lib.attention import check_heads
+from course_lib.byte_pairs import BytePairs
 from course_lib.data.translation import Vocabulary
 from course_lib.layers import xavier_init
 from course_lib.seq2seq import Seq2Seq
 from course_lib.transformer import Encoder, EncoderDecoder, PositionedEmbedding, TransformerConfig
+from course_lib.whole import GPT, Block
 
 __all__ = [
-    "Reader", "ReaderConfig", "TrainedReader", "TrainedTranslator", "find_checkpoint", "hide_words",
-    "load_reader", "load_translator", "pack_weights",
+    "Reader", "ReaderConfig", "TrainedReader", "TrainedTranslator", "TrainedWriter",
+    "find_checkpoint", "hide_words", "load_reader", "load_translator", "load_writer",
+    "pack_weights", "pack_writer",
 ]  # fmt: skip
 
+Name = Literal["reader", "translator", "writer"]
 _RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results"
 
 
@@ -141,6 +146,39 @@ class TrainedTranslator:
     target: Vocabulary
 
 
+@dataclass(frozen=True)
+class TrainedWriter:
+    """A GPT in evaluation mode, and its tokenizer."""
+
+    model: GPT
+    tokenizer: BytePairs
+
+    def go_on(self, text: str, n: int, temperature: float = 1.0, seed: int = 0) -> str:
+        """Go on with a text by n tokens; as :meth:`course_lib.whole.GPT.generate`, repeatably."""
+        tokens = torch.tensor([self.tokenizer.encode(text)])
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self.tokenizer.decode(self.model.generate(tokens, n, temperature)[0].tolist())
+
+    @torch.no_grad()
+    def maps(self, tokens: Tensor) -> Tensor:
+        """Attention weights ``(L, H, T, T)`` of all heads, of a text ``(1, T)``."""
+        T = tokens.shape[1]
+        later = torch.ones(T, T, dtype=torch.bool).triu(1)
+        x = self.model.tokens(tokens) + self.model.positions[:T]
+        maps = []
+        for block in cast(Iterable[Block], self.model.blocks):
+            layer, y = block.attention, block.attention_norm(x)
+            q, k = (
+                proj(y).unflatten(-1, (layer.n_heads, -1)).transpose(1, 2)
+                for proj in (layer.q_proj, layer.k_proj)
+            )
+            scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(later, -torch.inf)
+            maps.append(scores.softmax(-1)[0])
+            x = block(x, causal=True)
+        return torch.stack(maps)
+
+
 def pack_weights(
     model: Reader | EncoderDecoder | Seq2Seq, **vocabularies: Vocabulary
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -149,12 +187,28 @@ def pack_weights(
     The model's weights are rounded in place to what half precision can hold, so that what is
     measured afterwards is measured of what is kept.
     """
-    weights = {name: value.detach().half() for name, value in model.state_dict().items()}
-    model.load_state_dict(weights)
     text = {"config": json.dumps(asdict(model.config))}
     for name, vocabulary in vocabularies.items():
         text[name] = json.dumps(list(vocabulary.tokens[4:]), ensure_ascii=False)
-    return weights, text
+    return _halved(model), text
+
+
+def pack_writer(model: GPT, tokenizer: BytePairs) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What a checkpoint of a writer holds; as :func:`pack_weights`."""
+    (max_len, d_model), first = model.positions.shape, cast(Block, model.blocks[0])
+    config = {
+        "n_words": len(tokenizer.tokens), "max_len": max_len, "d_model": d_model,
+        "n_heads": first.attention.n_heads, "d_ff": first.feed_forward.in_proj.out_features,
+        "n_layers": len(model.blocks),
+    }  # fmt: skip
+    text = {"config": json.dumps(config), "alphabet": tokenizer.alphabet}
+    return _halved(model), text | {"merges": json.dumps(tokenizer.merges)}
+
+
+def _halved(model: nn.Module) -> dict[str, Tensor]:
+    weights = {name: value.detach().half() for name, value in model.state_dict().items()}
+    model.load_state_dict(weights)
+    return weights
 
 
 def load_reader(path: Path | None = None) -> TrainedReader:
@@ -186,24 +240,41 @@ def load_translator(path: Path | None = None) -> TrainedTranslator:
     return TrainedTranslator(model.eval(), source, target)
 
 
-def find_checkpoint(arm: Literal["reader", "translator"], path: Path | None = None) -> Path:
+def load_writer(path: Path | None = None) -> TrainedWriter:
+    """Load the GPT that ``course run writer`` has trained on byte pairs.
+
+    Example:
+        >>> writer = load_writer()
+        >>> [writer.tokenizer.tokens[n] for n in writer.tokenizer.encode("the king")]
+        ['the', ' king']
+    """
+    weights, text = _read("writer", path)
+    model = GPT(**json.loads(text["config"]))
+    model.load_state_dict(weights)
+    merges = [(left, right) for left, right in json.loads(text["merges"])]
+    return TrainedWriter(model.eval(), BytePairs(text["alphabet"], merges))
+
+
+def find_checkpoint(name: Name, path: Path | None = None) -> Path:
     """Find a file of weights as ``course run`` writes it: safetensors, in half precision.
 
     Raises:
         FileNotFoundError: If there is none; the message says how to make it.
     """
-    experiment = {"reader": "read-words", "translator": "read-translation"}[arm]
+    experiment, arm = {
+        "reader": ("read-words", "reader"),
+        "translator": ("read-translation", "translator"),
+        "writer": ("writer", "byte-pairs"),
+    }[name]
     path = _RESULTS / experiment / f"{arm}-cpu-0.safetensors" if path is None else path
     if not path.exists():
         raise FileNotFoundError(
-            f"no trained {arm} in {path.parent.name}/{path.name}: the course's repository has it "
+            f"no trained {name} in {path.parent.name}/{path.name}: the course's repository has it "
             f"in book/results; `course run {experiment} --seeds 0` makes it anew"
         )
     return path
 
 
-def _read(
-    arm: Literal["reader", "translator"], path: Path | None
-) -> tuple[Mapping[str, Tensor], Mapping[str, str]]:
-    with safe_open(find_checkpoint(arm, path), framework="pt") as file:
+def _read(name: Name, path: Path | None) -> tuple[Mapping[str, Tensor], Mapping[str, str]]:
+    with safe_open(find_checkpoint(name, path), framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()

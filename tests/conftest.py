@@ -270,7 +270,14 @@ def course_data() -> Path:
     if not named:
         missing("COURSE_DATA is not set")
     folder = Path(named)
-    sets = ("cifar-10-batches-bin", "ETTh1.csv", "ETTm1.csv", "multi30k", "tatoeba-kor-eng.txt")
+    sets = (
+        "cifar-10-batches-bin",
+        "ETTh1.csv",
+        "ETTm1.csv",
+        "multi30k",
+        "tatoeba-kor-eng.txt",
+        "tinyshakespeare.txt",
+    )
     for name in sets:
         if not (folder / name).exists():
             missing(f"COURSE_DATA does not hold {name}")

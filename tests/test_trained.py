@@ -7,9 +7,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from course_lib.byte_pairs import BytePairs
+from course_lib.data import load_shakespeare
 from course_lib.data.cifar import PIXEL_STD, load_cifar10, normalise
 from course_lib.data.translation import Vocabulary
 from course_lib.experiments import load_record, read_translation, read_words, unpack_items
+from course_lib.experiments import writer as writer_experiment
 from course_lib.experiments.image_models import load_vit
 from course_lib.trained import (
     Reader,
@@ -17,8 +20,11 @@ from course_lib.trained import (
     hide_words,
     load_reader,
     load_translator,
+    load_writer,
     pack_weights,
+    pack_writer,
 )
+from course_lib.whole import GPT
 
 RESULTS = Path(__file__).parents[1] / "book" / "results"
 
@@ -45,6 +51,26 @@ def test_the_committed_translator_knows_what_its_record_says() -> None:
         assert right > 0.85
 
 
+def test_the_committed_writer_knows_what_its_record_says(course_data: Path) -> None:
+    record = load_record(RESULTS / "writer" / "byte-pairs-cpu-0.json")
+    writer = load_writer()
+    held_out = torch.tensor(writer.tokenizer.encode(load_shakespeare()[1]))
+    loss = writer_experiment.nats(writer.model, held_out, 64)
+    assert loss == pytest.approx(record.results["validation_loss"], abs=1e-3)
+
+
+def test_maps_of_the_writer_mix_what_its_layers_mix() -> None:
+    writer = load_writer()
+    tokens = torch.tensor([writer.tokenizer.encode("My lord, the king is dead.")])
+    first = writer.model.blocks[0]
+    x = first.attention_norm(
+        writer.model.tokens(tokens) + writer.model.positions[: tokens.shape[1]]
+    )
+    values = first.attention.v_proj(x).unflatten(-1, (4, -1)).transpose(1, 2)
+    mixed = (writer.maps(tokens)[0] @ values).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(first.attention.out_proj(mixed), first.attention(x, causal=True))
+
+
 def test_the_committed_vision_transformer_knows_what_its_record_says(course_data: Path) -> None:
     record = load_record(RESULTS / "image-models" / "vit-day-0.json")
     test = load_cifar10("test")
@@ -58,8 +84,8 @@ def test_the_committed_vision_transformer_knows_what_its_record_says(course_data
 
 def test_checkpoints_stay_small() -> None:
     for path in RESULTS.rglob("*.safetensors"):
-        # The one that had an hour has 0.8 million weights; no page sends it to a browser.
-        larger = {"image-models": 1_700_000, "seq2seq-bottleneck": 700_000}
+        # Those of a million weights; a page sends the writer's to a browser, and no other.
+        larger = {"image-models": 1_700_000, "seq2seq-bottleneck": 700_000, "writer": 2_000_000}
         assert path.stat().st_size < larger.get(path.parent.name, 600_000)
 
 
@@ -80,6 +106,18 @@ def test_what_is_packed_comes_back(tmp_path: Path) -> None:
     # Packing rounds the model itself, so nothing differs.
     assert torch.equal(again.model(tokens, tokens > 0), model(tokens, tokens > 0))
     assert json.loads(text["config"])["n_heads"] == 2
+
+
+def test_a_packed_writer_comes_back(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    tokenizer = BytePairs("abc ", [("a", "b"), (" ", "c")])
+    model = GPT(6, 9, d_model=8, n_heads=4, d_ff=12, n_layers=2)
+    weights, text = pack_writer(model, tokenizer)
+    save_file(weights, tmp_path / "w.safetensors", text)
+    again = load_writer(tmp_path / "w.safetensors")
+    tokens = torch.tensor([again.tokenizer.encode("ab cab")])
+    assert tokens.tolist() == [[4, 5, 4]] and torch.equal(again.model(tokens), model(tokens))
+    assert again.go_on("ab", 3, seed=1) == again.go_on("ab", 3, seed=1)
 
 
 def test_a_word_that_may_not_be_looked_at_changes_nothing() -> None:

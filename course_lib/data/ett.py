@@ -107,25 +107,9 @@ def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett
     """
     if name not in FILES:
         raise ValueError(f"name is {name!r}, wanted one of {', '.join(FILES)}")
-    file = FILES[name]
-    path = files.find(file.name)
-    if path is None:
-        if not download:
-            raise DataError(
-                f"{file.name} is not on this machine",
-                files.data_dir() or files.cache_dir(),
-                f"set COURSE_DATA to a folder that holds it, or let it be fetched from {file.url}",
-            )
-        path = files.fetch(file, progress)
+    path = files.get(FILES[name], download, progress)
     dates, values = read_csv(path)
-    checksum = files.sha256_of(path)
-    if f"sha256:{checksum}" != file.checksum:
-        raise DataError(
-            f"{file.name} is not the published file: its checksum is sha256:{checksum}",
-            path,
-            f"delete it and try again, or copy the file from {file.url} there",
-        )
-    return Ett(name, dates, values, checksum)
+    return Ett(name, dates, values, files.sha256_of(path))
 
 
 def read_csv(path: Path) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:

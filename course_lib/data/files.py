@@ -120,6 +120,30 @@ def fetch(file: RemoteFile, progress: bool = True) -> Path:
     return Path(path)
 
 
+def get(file: RemoteFile, download: bool = True, progress: bool = True) -> Path:
+    """Find a file in ``COURSE_DATA`` or the cache, or fetch it; it has its sha256 checksum.
+
+    Raises:
+        DataError: If it is not here and must not or cannot be fetched, or is another file.
+    """
+    path = find(file.name)
+    if path is None and not download:
+        raise DataError(
+            f"{file.name} is not on this machine",
+            data_dir() or cache_dir(),
+            f"set COURSE_DATA to a folder that holds it, or let it be fetched from {file.url}",
+        )
+    path = path or fetch(file, progress)
+    checksum = f"sha256:{sha256_of(path)}"
+    if checksum != file.checksum:
+        raise DataError(
+            f"{file.name} is not the published file: its checksum is {checksum}",
+            path,
+            f"delete it and try again, or copy the file from {file.url} there",
+        )
+    return path
+
+
 def unpack(archive: Path, folder: str, members: Sequence[str]) -> Path:
     """Unpack ``members`` of a tar archive as the folder ``folder`` beside it.
 

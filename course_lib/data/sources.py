@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.data import cifar, ett, files, multi30k, tatoeba
+from course_lib.data import cifar, ett, files, multi30k, shakespeare, tatoeba
 from course_lib.data.errors import DataError
 from course_lib.errors import Refused
 
@@ -93,6 +93,14 @@ SOURCES = (
         "https://www.manythings.org/anki/",
         tatoeba.FILE,
         tatoeba.FILE.name,
+    ),
+    Source(
+        "shakespeare",
+        "Tiny Shakespeare: plays as one text (Karpathy, 2015)",
+        "public domain",
+        "https://github.com/karpathy/char-rnn",
+        shakespeare.FILE,
+        shakespeare.FILE.name,
     ),
 )
 

@@ -1,75 +1,98 @@
-"""The GPT that a page has trained, going on in that page with what a reader begins."""
+"""The course's writer in a page: it goes on with what a reader begins, and shows where it looks."""
 
-from base64 import b64decode, b64encode
+import html
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, cast
+from functools import cache, partial
+from typing import Any
 
 import torch
-from safetensors.torch import load, save
 
-from course_lib.figures.base import Figure, slider
-from course_lib.whole import GPT, Block
+from course_lib.figures.base import Figure, cell, choice, slider, table
+from course_lib.figures.models import kilobytes
+from course_lib.trained import TrainedWriter, load_writer
 
-UNKNOWN = "<unk>"
-
-
-def packed(model: GPT, words: Sequence[str]) -> dict[str, Any]:
-    """What :class:`Options` has to be told of a model: half-precision weights, heads, words."""
-    weights = {name: value.half() for name, value in model.state_dict().items()}
-    heads = cast(Block, model.blocks[0]).attention.n_heads
-    return {"weights": b64encode(save(weights)).decode(), "heads": heads, "words": tuple(words)}
+LIKELY = 5
+"""How many next tokens are offered."""
+_NUMBERS = {n: str(n + 1) for n in range(4)}  # as a reader counts layers and heads
 
 
 @cache
-def _example() -> dict[str, Any]:
-    """An untrained model of a few words, drawn with the seed 0."""
-    words = (UNKNOWN, "the", "cats", "near", "tree", "are", "is", ".")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return packed(GPT(len(words), 24, d_model=8, n_heads=2, d_ff=16, n_layers=2), words)
+def _writer() -> TrainedWriter:
+    """The writer in double precision, as a page computes."""
+    kept = load_writer()
+    return TrainedWriter(deepcopy(kept.model).double(), kept.tokenizer)
+
+
+def visible(token: str) -> str:
+    """A token that can be seen: line ends and spaces have signs."""
+    return token.replace("\n", "\u21b5").replace(" ", "\u00b7")
 
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, and the model: see :func:`packed`."""
+    """What the figure shows at first; ``kilobytes``: what a page loads when a reader wants it."""
 
-    title = "The model that this page has trained, at work."
+    title = "A GPT that has read Shakespeare, at work."
     use = (
-        "Press a word to write it, draw one by chance, or type a beginning of your own. What you "
-        "type stays on your machine."
+        "Write a beginning, press a token, or let the model go on. Colour shows what the chosen "
+        "head looks at to find the next token. What you type stays on your machine."
     )
 
-    beginning: str = "the cats near the tree"
-    temperature: float = slider(0.5, "temperature", 0.25, 4)
-    weights: str = field(default_factory=lambda: _example()["weights"])
-    heads: int = field(default_factory=lambda: _example()["heads"])
-    words: Sequence[str] = field(default_factory=lambda: _example()["words"])
+    beginning: str = "ROMEO:\nMy lord, I"
+    temperature: float = slider(0.75, "temperature", 0.25, 2)
+    layer: int = choice(0, "layer", _NUMBERS)
+    head: int = choice(0, "head", _NUMBERS)
+    likely: int = LIKELY
+    kilobytes: int = field(default_factory=partial(kilobytes, "writer"))
 
-    @property
-    def scripts(self) -> tuple[str, ...]:
-        return ("common", "runtime")
+    def find(self) -> dict[str, Any]:
+        tokens = _writer().tokenizer.encode(self.beginning)
+        return live_writer(tokens, self.temperature, self.layer, self.head)
+
+    def _likely(self, found: dict[str, Any]) -> list[tuple[float, str]]:
+        named = zip(found["probabilities"], _writer().tokenizer.tokens, strict=True)
+        return sorted(named, reverse=True)[:LIKELY]
 
     def say(self, found: dict[str, Any]) -> str:
-        """Tell the text and its likeliest next word."""
-        share, word = max(zip(found["probabilities"], self.words, strict=True))
-        return f"Written: \u201c{self.beginning}\u201d. Next: {word}, with probability {share:.2f}."
+        """Tell the likeliest next token, and the token that the head looks at most."""
+        (share, token), *_ = self._likely(found)
+        numbers = _writer().tokenizer.encode(self.beginning)[-len(found["weights"]) :]
+        weight, most = max((weight, n) for n, weight in enumerate(found["weights"]))
+        target = visible(_writer().tokenizer.tokens[numbers[most]])
+        return (
+            f"Next: \u201c{visible(token)}\u201d, with probability {share:.2f}. Layer "
+            f"{self.layer + 1}, head {self.head + 1} looks most at \u201c{target}\u201d: "
+            f"{weight:.2f}."
+        )
+
+    @property
+    def still(self) -> str:
+        """The likeliest next tokens as a table, where no script draws more."""
+        caption = f"<caption>After {html.escape(visible(self.beginning))}</caption>"
+        rows = (
+            [f"<th scope='row'>{html.escape(visible(token))}</th>", cell(f"{share:.2f}", share)]
+            for share, token in self._likely(self.find())
+        )
+        return (
+            f'<div class="figure-still">{table(rows).replace("<table>", "<table>" + caption)}</div>'
+        )
 
 
 @torch.no_grad()
 def live_writer(
-    beginning: str, temperature: float, weights: str, heads: int, words: Sequence[str]
-) -> dict[str, Any]:
-    """Give each word's probability of being the next one, ``probabilities`` ``(V,)``.
+    tokens: Sequence[int], temperature: float, layer: int, head: int
+) -> dict[str, list[float]]:
+    """Read the last tokens of a text, as many as the model can.
 
-    Words that the model does not know are :data:`UNKNOWN`. It computes in double precision.
+    Returns each token's probability of being the next one, ``probabilities`` ``(V,)``, and the
+    ``weights`` ``(T,)`` of a head's last query.
     """
-    state = {name: value.double() for name, value in load(b64decode(weights)).items()}
-    (n, D), inner = state["positions"].shape, "blocks.0.feed_forward.in_proj.bias"
-    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("blocks."))
-    model = GPT(len(words), n, D, heads, len(state[inner]), layers).double()
-    model.load_state_dict(state)
-    known = [words.index(word if word in words else UNKNOWN) for word in beginning.split()]
-    logits = model(torch.tensor([known]))[0, -1]
-    return {"probabilities": (logits / temperature).softmax(-1).tolist()}
+    writer = _writer()
+    read = torch.tensor([tokens])[:, -len(writer.model.positions) :]
+    logits = writer.model(read)[0, -1]
+    return {
+        "probabilities": (logits / temperature).softmax(-1).tolist(),
+        "weights": writer.maps(read)[layer, head, -1].tolist(),
+    }

@@ -57,6 +57,7 @@ MODELS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "translator": ("encoder_decoder", lambda: find_checkpoint("translator").read_bytes()),
     "vit": ("vision_transformer", _vit),
     "forecast": ("forecaster", _forecast),
+    "writer": ("gpt", lambda: find_checkpoint("writer").read_bytes()),
 }
 """The script that computes each model, and what makes its file of weights."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from course_lib.book.browser import chromium, serving
 from course_lib.data.translation import german_english, korean_english
-from course_lib.figures import live_forecast, live_training, live_vit
+from course_lib.figures import live_forecast, live_training, live_vit, live_writer
 from course_lib.figures.live_translator import KINDS, live_translator
 from course_lib.transformer.depth import ARRANGEMENTS
 
@@ -35,6 +35,11 @@ _WRITE = """(model, given) => {
 }"""
 _CLASSIFY = "(model, given) => model.classify(given)"
 _FORECAST = "(model, given) => model.forecast(given)"
+_GO_ON = """(model, { tokens, temperature, layer, head }) => {
+    const { logits, maps } = model.read(tokens);
+    const cooled = logits.map((logit) => logit / temperature);
+    return { probabilities: [...courseRuntime.softmax(cooled)], weights: maps[layer][head].at(-1) };
+}"""
 _ONCE = "(model, given) => {{ ({})(model, given); return 1; }}"
 _LEARN = """(mirror, given) => {
     const model = mirror(given);
@@ -183,6 +188,28 @@ def draw_series(n: int) -> list[dict[str, Any]]:
     return made
 
 
+def draw_texts(n: int) -> list[dict[str, Any]]:
+    """Draw what a reader may let the writer go on with.
+
+    Args:
+        n: How many inputs; the same ones each time.
+
+    Returns:
+        Arguments of :func:`course_lib.figures.live_writer.live_writer`: any tokens, at times
+        more of them than the model reads, all heads and temperatures.
+    """
+    chance = random.Random(0)
+    return [
+        {
+            "tokens": chance.choices(range(1_000), k=chance.randint(1, 90)),
+            "temperature": chance.choice([0.25, 1.0, 2.0]),
+            "layer": chance.randrange(4),
+            "head": chance.randrange(4),
+        }
+        for _ in range(n)
+    ]
+
+
 @dataclass(frozen=True)
 class Live:
     """How a figure with a model that computes in the page is measured.
@@ -250,6 +277,9 @@ FIGURES = {
     "live-vit": Live("vit", _CLASSIFY, _ONCE.format(_CLASSIFY), live_vit.live_vit, draw_pictures),
     "live-forecast": Live(
         "forecast", _FORECAST, _ONCE.format(_FORECAST), live_forecast.live_forecast, draw_series
+    ),
+    "live-writer": Live(
+        "writer", _GO_ON, _ONCE.format(_GO_ON), live_writer.live_writer, draw_texts
     ),
     "live-training": Live(
         "mirror",

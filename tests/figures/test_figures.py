@@ -30,7 +30,7 @@ from course_lib.figures.dilation_groups import DILATIONS, SIDE, dilation_groups
 from course_lib.figures.heads_apart import Options as HeadQuery
 from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
-from course_lib.figures.live_writer import live_writer, packed
+from course_lib.figures.live_writer import live_writer
 from course_lib.figures.mask_builder import CONVENTIONS, mask_builder
 from course_lib.figures.models import MODELS, model_files
 from course_lib.figures.paired_plans import MOST, PLANS, paired_plans
@@ -42,8 +42,8 @@ from course_lib.figures.rope_rotation import rope_rotation
 from course_lib.figures.sinusoid_explorer import sinusoid_explorer
 from course_lib.figures.softmax_temperature import softmax_temperature
 from course_lib.figures.window_shift import window_shift
+from course_lib.trained import load_writer
 from course_lib.vit import ViT, load_kept, vit_costs
-from course_lib.whole import GPT
 
 
 def test_scaling_undoes_the_width() -> None:
@@ -345,13 +345,16 @@ def test_only_some_maps_beat_random_patches() -> None:
         TrialOptions(step=17)
 
 
-def test_a_packed_model_says_what_the_model_says() -> None:
-    torch.manual_seed(3)
-    words = ("<unk>", "a", "b", "c")
-    model = GPT(len(words), 9, d_model=8, n_heads=4, d_ff=12, n_layers=3).half().double()
-    found = live_writer("b a zebra", 0.5, **packed(model, words))
-    wanted = (2 * model(torch.tensor([[2, 1, 0]]))[0, -1]).softmax(-1)
-    assert found["probabilities"] == pytest.approx(wanted.tolist())
+def test_a_writer_reads_the_last_tokens_as_torch_does() -> None:
+    writer = load_writer()
+    text = "ROMEO:\n" + "O, speak again, bright angel! " * 9
+    tokens = writer.tokenizer.encode(text)
+    found = live_writer(tokens, 0.5, layer=1, head=2)
+    read = torch.tensor([tokens[-64:]])
+    assert len(tokens) > 64 == len(found["weights"])
+    expected = (2 * writer.model(read)[0, -1]).softmax(-1)
+    assert found["probabilities"] == pytest.approx(expected.tolist(), abs=1e-5)
+    assert found["weights"] == pytest.approx(writer.maps(read)[1, 2, -1].tolist(), abs=1e-5)
 
 
 def test_a_figure_is_a_widget_here_and_a_page_in_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
