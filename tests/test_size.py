@@ -24,7 +24,14 @@ SHAPE = re.compile(r"``[^`]*\(.*?\)[^`]*``|``\d|[Ss]calar|any shape|boolean|mask
 SEVERAL = re.compile(r"^Attributes:\n(?:    .*\n|\n)*?    \w+, \w+.*:", re.MULTILINE)
 ELSEWHERE = re.compile(r"as (?:for|in|of) :\w+:`")
 PLACES = ast.ClassDef, ast.FunctionDef
-LINES = {"outside the bank": 65_700, "bank": 30_800}
+# Lines as the formatter writes them: 2 to 3 % above what is there, raised in a commit of its own
+# that says for what. What is not named belongs to the taught half.
+LINES = {
+    "taught": 21_800, "bank": 31_200, "grading": 11_250, "experiments": 9_700, "drawings": 6_950,
+    "checks": 4_450, "claims": 3_720, "book": 3_660, "figures": 3_150, "cli": 2_600,
+    "handout": 1_430, "hub": 910, "tests": 58_000,
+}  # fmt: skip
+TESTS = LIBRARY.parent / "tests"
 DOCSTRING_TO_CODE = {
     "taught": 0.6,
     "drawings": 0.6,
@@ -74,10 +81,10 @@ def too_much_docstring(source, ceiling):
     return docstring_lines(source) > max(SMALL, ceiling * lines_of_code(source))
 
 
-def formatted(folder):
-    """A copy of the library in ``folder`` as the formatter writes it without exceptions."""
-    copy = folder / "course_lib"
-    shutil.copytree(LIBRARY, copy, ignore=lambda at, names: [n for n in names if not (
+def formatted(folder, source=LIBRARY):
+    """A copy of a package in ``folder`` as the formatter writes it without exceptions."""
+    copy = folder / source.name
+    shutil.copytree(source, copy, ignore=lambda at, names: [n for n in names if not (
         (Path(at, n).is_dir() and n != "__pycache__") or n.endswith(".py"))])  # fmt: skip
     for path in copy.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -105,10 +112,13 @@ def rooms(tmp_path_factory):
     return sizes(formatted(tmp_path_factory.mktemp("size")))
 
 
-def test_the_library_is_no_longer_than_agreed(rooms):
-    bank = rooms["bank"]["lines"]
-    assert bank <= LINES["bank"]
-    assert sum(counts["lines"] for counts in rooms.values()) - bank <= LINES["outside the bank"]
+def test_no_room_is_longer_than_agreed(rooms, tmp_path):
+    written = Counter()
+    for name, counts in rooms.items():
+        written[name if name in LINES else "taught"] += counts["lines"]
+    for path in formatted(tmp_path, TESTS).rglob("*.py"):
+        written["tests"] += len(path.read_text(encoding="utf-8").splitlines())
+    assert {name: lines for name, lines in written.items() if lines > LINES[name]} == {}
 
 
 def too_long():

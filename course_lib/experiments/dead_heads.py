@@ -24,11 +24,7 @@ N_MAPPED = 200  # of the images: so many have their maps looked at
 
 
 def decayed(norm: float, rate_sum: float, weight_decay: float, momentum: float) -> float:
-    """The norm that weight decay alone leaves, after steps of SGD whose rates have that sum.
-
-    A step of rate r multiplies the weights by ``1 - r * weight_decay``, and momentum repeats it
-    ``1 / (1 - momentum)`` times.
-    """
+    """Norm that weight decay alone leaves, after steps of SGD whose rates have that sum."""
     return norm * math.exp(-rate_sum * weight_decay / (1 - momentum))
 
 
@@ -44,10 +40,7 @@ def load(path: Path) -> ViT:
 
 
 def write(weights: Path, record: Path = RECORD, n_images: int = 4000) -> None:
-    """Examine the transformer of a file on the first test images, and keep what is found.
-
-    The file of weights is larger than the book may carry, so pages read this record of it.
-    """
+    """Examine the transformer of a file on the first test images; pages read what is kept."""
     test = load_cifar10("test")
     images, labels = normalise(test.images[:n_images], std=IMAGE_STD), test.labels[:n_images]
     found = {"variant": test.variant, **examine(load(weights), images, labels, LAYERS)}
