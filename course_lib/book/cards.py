@@ -98,7 +98,8 @@ def _near(row: DocumentRow) -> tuple[float, ...]:
     few = row.conclusion is None or 0 < row.conclusion.verdict.n < PAIRS
     weights = row.runs[0].results.get("n_parameters", 0) if row.n else 0
     open_ = bool(row.printed.conclusion) and few
-    return not row.n, open_, _ORDER.index(row.reach), -weights, -row.n
+    best = row.settled is None or row.size == row.settled.best
+    return not row.n, open_, _ORDER.index(row.reach), not best, -weights, -row.n
 
 
 def _reading(row: DocumentRow) -> str:
@@ -158,8 +159,11 @@ def _ours(row: DocumentRow) -> str:
         text += f" ± {said(half, metric)}" if half else ""
     made = f"{text}, n = {n}" if n > 1 else f"{text}, one run"
     found = row.conclusion.verdict if row.conclusion else None
-    if found is None or row.compared_with[1] is None or not found.n:
-        return _typed(made)
+    if row.printed.value is None:
+        # A statement does not say what its number is.
+        made += f"<small>{escape(_quantity(metric))}</small>"
+    if found is None or not found.n:
+        return _typed_html(made)
     low, high = (_change(end or 0.0, row) for end in row.signed(found.low, found.high))
     middle = _change(row.signed(found.mean)[0] or 0.0, row).removesuffix(" points")
     ends = f" ({low.removesuffix(' points')} to {high}), {found.n} pairs"

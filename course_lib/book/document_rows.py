@@ -95,9 +95,8 @@ class DocumentRow:
         """How far it reaches; what nobody has run reaches no document."""
         if self.settled and self.conclusion:
             return self.settled.reach_of(self.size)
-        if self.printed.conclusion and self.setting:
-            return "own, too few"
-        return "own" if self.setting else "small"
+        own: Reach = "own, too few" if self.printed.conclusion else "own"
+        return own if self.setting else "small"
 
     @property
     def verdict(self) -> str:
@@ -108,8 +107,7 @@ class DocumentRow:
             if self.apart:
                 return NO_PAIR
             return "undecided" if self.printed.conclusion else "reference"
-        assert self.settled is not None
-        word = self.settled.word_of(self.size)
+        word = self.settled.word_of(self.size) if self.settled else ""
         return WORDS.get(word, word)
 
     @property
