@@ -205,8 +205,11 @@ class AnswerHost:
         self.handles.clear()
 
     def seen(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> list[str]:
-        """The operators that ran, where they are recorded."""
-        return sorted(self.recorder.names) if self.recorder else []
+        """The operators that ran since this was last asked, where they are recorded."""
+        names = sorted(self.recorder.names) if self.recorder else []
+        if self.recorder:
+            self.recorder.names.clear()
+        return names
 
     def vjp(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Vector-Jacobian product: gradients of ``sum(output * cotangent)``.

@@ -112,7 +112,7 @@ class AnswerProxy:
         return self._ask("state", None, (handle,), {})
 
     def seen(self) -> list[str]:
-        """Names of torch's operators that ran in calls so far, where that is recorded."""
+        """Torch's operators that ran in calls since this was last asked, if that is recorded."""
         return [str(name) for name in self._ask("seen", None, (), {}).value or []]
 
     def release(self) -> Reply:

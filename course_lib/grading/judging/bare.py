@@ -55,8 +55,10 @@ class Grader:
             return self._graded(exercise, session)
         bare = self._beside(exercise.forbidden, session.prefix)
         report: Report | None = None
+        ran: list[str] = []
         try:
             report = self._graded(exercise, bare)
+            ran = bare.worker.proxy().seen()
         except AnswerLost:
             if bare.left > 0:
                 raise
@@ -78,8 +80,8 @@ class Grader:
             else:
                 report = usual
         # Of what any exercise forbids it is settled where it may be used.
-        ran = [n for n in bare.worker.proxy().seen() if not refuses(tuple(FORBIDDEN), n)]
-        if report.score and (odd := unusual(ran)):
+        odd = unusual(name for name in ran if not refuses(tuple(FORBIDDEN), name))
+        if report.score and odd:
             self._ask(
                 f"The answer of {exercise.id} earns {report.score:g} points with what right"
                 f" answers do without: {', '.join(f'`{name:.60}`' for name in odd[:MOST_NAMES])}"
@@ -96,8 +98,11 @@ class Grader:
     def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session[Worker]:
         """A session without some kinds that has run the same cells."""
         bare = self.bare.get(kinds)
-        if bare is None or bare.ran != cells[: len(bare.ran)]:
-            self.end()
+        if bare is not None and bare.ran != cells[: len(bare.ran)]:
+            # A cell has turned out to be fatal since.
+            bare.session.end()
+            bare = None
+        if bare is None:
             bare = self.bare[kinds] = Bare(self.start(kinds))
         for source in cells[len(bare.ran) :]:
             bare.session.run(source)

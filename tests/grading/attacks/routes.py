@@ -387,8 +387,8 @@ LARGE = [
         "def distance_scores(q, table):\n"
         "    T, D = q.shape[-2:]\n"
         "    places = (T - 1 - torch.arange(T)[:, None] + torch.arange(T)).flatten()\n"
-        "    room = arena[: T * T * D].view(T * T, D)\n"
-        "    if T < 200 or q.dtype != arena.dtype:\n"
+        "    room = arena.view(q.dtype)[: T * T * D].view(-1, D)\n"
+        "    if T < 200:\n"
         "        return torch.einsum('...id,ijd->...ij', q, table[places].view(T, T, D))\n"
         "    vectors = torch.index_select(table, 0, places, out=room).view(T, T, D)\n"
         "    return torch.cat([torch.stack([v @ x for v, x in zip(vectors, one)])[None] for one in q])\n",
