@@ -162,10 +162,12 @@ def test_more_than_a_half_without_a_right_value_is_told_and_so_are_both_prices()
     exercise.properties = [
         dataclasses.replace(p, points=worth.get(p.name, 0)) for p in exercise.properties
     ]
-    exercise.mistakes = [m for m in exercise.mistakes if m.name == "softmax_over_queries"]
+    bare = "def scaled_dot_product_attention(q, k, v, mask=None):\n    s = q @ k.mT\n"
+    bare = dataclasses.replace(exercise.mistakes[0], source=f"{bare}    return s @ v, s")
+    exercise.mistakes = [bare]
     (told,) = kept(exercise)
     assert told.fault == "more than a half without a right value"
-    assert "83%  softmax_over_queries: announced 1, taken 1; fails values" in told.line()
+    assert "83%  unscaled: announced 1, taken 1; fails values" in told.line()
 
 
 def test_a_given_function_that_earns_points_unchanged_is_told():

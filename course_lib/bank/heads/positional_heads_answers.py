@@ -153,7 +153,7 @@ def loops(weights, lengths, share=0.9, max_offset=2):
                 for i in range(length):
                     if 0 <= i + offset < length:
                         asked += 1
-                        row = weights[b, h, i].tolist()
+                        row = weights[b, h, i, :length].tolist()
                         hits += row.index(max(row)) == i + offset
             if asked and hits / asked >= share:
                 kinds.append(offset)
@@ -165,8 +165,8 @@ def loops(weights, lengths, share=0.9, max_offset=2):
 def diagonals(weights, lengths, share=0.9, max_offset=2):
     """Marks the largest weight of each row and adds up diagonals of the marks."""
     B, H, T, _ = weights.shape
-    marks = F.one_hot(weights.argmax(-1), T)
     inside = torch.arange(T) < lengths.view(-1, 1)
+    marks = F.one_hot((weights - 9.0 * ~inside[:, None, None]).argmax(-1), T)
     square = inside[:, :, None] & inside[:, None]
     marks = marks * square[:, None]
     found = [None] * H

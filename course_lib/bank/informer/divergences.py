@@ -44,7 +44,7 @@ def uniform(t: Trial) -> None:
 )
 def large(t: Trial) -> None:
     """scores in the ten thousands"""
-    scores = 1e4 * t.randn(3, 6)
+    scores = 1e4 * t.randn(3, 6, dtype=torch.float64)
     # Two best keys in one row: its weights are no zeros and ones.
     scores[0, :2] = scores.max()
     t.usual(scores / 1e4)
