@@ -3,7 +3,7 @@
 ``characters`` is nanoGPT's setting for a processor: its README prints a validation loss of 1.88.
 ``byte-pairs`` has the same blocks and steps on tokens that the text has taught; seed 0 of it is
 what :func:`course_lib.trained.load_writer` loads. The other arms change one choice of
-``characters``; they were run once, and nothing is concluded from them.
+``characters``, for those who ask what it was worth; no question is about them.
 """
 
 import math
