@@ -1,7 +1,6 @@
 """Tokens that a text teaches: the commonest pair of neighbours becomes one, again and again.
 
-Source: Sennrich et al., Neural Machine Translation of Rare Words with Subword Units (2016),
-algorithm 1. Its symbols are characters here, which are bytes in plain English text.
+Source: Sennrich et al., Neural Machine Translation of Rare Words (2016), algorithm 1.
 """
 
 import re
