@@ -1,6 +1,6 @@
-"""Byte pairs: the commonest pair of neighbours becomes one token, again and again.
+"""Tokens that a text teaches: the commonest pair of neighbours becomes one, again and again.
 
-Source: Sennrich et al., Neural Machine Translation of Rare Words with Subword Units (2016).
+Source: Sennrich et al., Neural Machine Translation of Rare Words (2016), algorithm 1.
 """
 
 import re

@@ -2,8 +2,7 @@
 
 ``characters`` is nanoGPT's setting for a processor: its README prints a validation loss of 1.88.
 ``byte-pairs`` has the same blocks and steps on tokens that the text has taught; seed 0 of it is
-what :func:`course_lib.trained.load_writer` loads. The other arms change one choice of
-``characters``; they were run once, and nothing is concluded from them.
+what :func:`course_lib.trained.load_writer` loads.
 """
 
 import math
@@ -46,13 +45,7 @@ class WriterConfig:
     weight_decay: float = 0.1
 
 
-ARMS: dict[str, dict[str, object]] = {
-    "characters": {},
-    "byte-pairs": {"n_merges": 1024},
-    "gpt2-start": {"start": "gpt2"},
-    "half-rate": {"learning_rate": 5e-4},
-    "twice-rate": {"learning_rate": 2e-3},
-}
+ARMS: dict[str, dict[str, object]] = {"characters": {}, "byte-pairs": {"n_merges": 1024}}
 QUESTIONS = from_table("writer")
 """nanoGPT's number, what tokens change, and a control."""
 
@@ -144,9 +137,7 @@ def train(
     "a GPT that goes on with plays of Shakespeare",
     arms=ARMS,
     sizes={
-        "cpu": Size(
-            asdict(WriterConfig()), (0, 1, 2), 4, "one CPU core", arms=("characters", "byte-pairs")
-        ),
+        "cpu": Size(asdict(WriterConfig()), (0, 1, 2), 4, "one CPU core"),
     },
     questions=QUESTIONS,
 )
