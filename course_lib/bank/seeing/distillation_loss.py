@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="13_looking.html#seeing-teacher",
+    chapter="13_borrowing.html#seeing-teacher",
     outcomes=("seeing.teacher",),
     example=lambda t: (t.randn(4, 3), t.randn(4, 3), t.integers(0, 2, 4)),
 )
