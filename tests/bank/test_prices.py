@@ -54,7 +54,7 @@ SLIPS = {
     "frames alone": ("space.multimodal_ids", "start = int(columns[-1].max()) + 1",
                      "start = start + (part if isinstance(part, int) else part[0])", 2.0),
     "threshold 0 for none": ("lookup.alignment_error", "if threshold is None", "if not threshold",
-                             0.5),
+                             1.0),
     "windows the other way": ("swin.corner_block", "(shift if block % 2 else 0)",
                               "(window - shift if block % 2 and shift else 0)", 1.0),
 }  # fmt: skip
@@ -166,11 +166,12 @@ HARMLESS = re.compile(r"[\w ]+ (?:is|are) left as (?:it was|they were)(?:, call 
 
 
 def rows(identifier, change, kind):
-    """Those requirements of a kind that fail when every result is changed."""
+    """Those requirements of a kind that fail when every result is changed, and something earns."""
     exercise, model = find(identifier), MODELS[identifier]
     source = CHANGED.format(function=exercise.function, change=change)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")
-    return [(r.name, r.why) for r in report.rows if r.name in kind and r.failed and r.why != ALONE]
+    failed = [r for r in report.rows if r.name in kind and r.failed and r.why != ALONE]
+    return [(r.name, r.why) for r in failed] if report.score else []
 
 
 @pytest.mark.sample

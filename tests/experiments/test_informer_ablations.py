@@ -77,6 +77,8 @@ def test_every_question_is_about_two_arms_and_is_judged() -> None:
             "arm": arm, "seed": seed, "size": "cpu", "items": {},
             "results": {"mse": mse, "mae": mse}, "metrics": [{"epoch": 1}],
             "config": {"arm": arm}, "finished": "2026-11-25T00:00:00+00:00",
+            "experiment": "informer-ablations", "hardware": {"device": "cpu"},
+            "versions": {"torch": "2.13.0"},
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(made, name, value)

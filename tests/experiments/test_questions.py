@@ -176,7 +176,7 @@ def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arm
 @pytest.mark.parametrize("n", [1, 2])
 def test_fewer_than_three_pairs_decide_nothing_and_one_is_no_test_of_its_family(n: int) -> None:
     few = replace(BIG, key="few", arm="third")
-    records = [*runs(0.2), *(record("third", s, 0.9 + 0.01 * s) for s in range(n))]
+    records = [*runs(0.2), *(record("third", s, 0.9 + 0.1 * s) for s in range(n))]
     big, alone = conclusions(toy(BIG, few), records, "cpu")
     assert (alone.verdict.n, alone.verdict.outcome) == (n, "undecided")
     assert (alone.p_adjusted == 1.0) == (n == 1)

@@ -110,7 +110,7 @@ def test_conclusions_follow_the_numbers() -> None:
         records += [record("gru-attention", s, 0.95, 0.1 + gain + 0.01 * s) for s in range(5)]
         return [c.verdict.outcome for c in answers(bottleneck.QUESTIONS, records)]
 
-    assert outcomes(0.6) == ["holds", "holds", "holds", "holds"]
+    assert outcomes(0.6) == ["holds", "holds", "holds", "fails", "holds"]
     assert outcomes(-0.09)[1] == "fails"
     assert outcomes(-0.02)[1] == "no difference"
     assert outcomes(-0.01)[1] == "undecided"

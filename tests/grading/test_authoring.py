@@ -143,7 +143,7 @@ from course_lib.checks import check
 ```{code-cell} ipython3
 def scaled_dot_product_attention(q, k, v, mask=None):
     ### BEGIN SOLUTION
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = scores.softmax(dim=-1)

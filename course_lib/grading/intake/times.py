@@ -14,7 +14,7 @@ _MONTHS = {
     for word in (name, name[:3], *["sept"] * (number == 9))
 }
 _CLOCK = (
-    r"(?P<H>\d{1,2}):(?P<M>\d\d)(:(?P<S>\d\d)(\.\d+)?)?( ?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?P<H>\d{1,2}):(?P<M>\d\d)(:(?P<S>\d\d)(?P<part>\.\d{1,6})?)?( ?(?P<half>[ap])\.?m\b\.?)?"
     r"(?P<zone> ?Z| ?UTC| ?GMT| ?[+-]\d\d:?\d\d)?"
 )
 _DAY = r"((mon|tues?|wed(nes)?|thu(rs)?|fri|satur|sat|sun)(day)?,? )?"
@@ -48,7 +48,7 @@ def read(text: str) -> datetime | None:
         return None
     hour = hour % 12 + 12 * (half == "p") if half else hour
     zone = re.sub("Z|UTC|GMT", "+0000", (said.get("zone") or "").strip().upper())
-    clock = f"{hour:02}:{said['M']}:{said.get('S') or '00'}{zone}"
+    clock = f"{hour:02}:{said['M']}:{said.get('S') or '00'}{said.get('part') or ''}{zone}"
     try:
         return datetime.fromisoformat(f"{said['Y']}-{month:02}-{int(said['d']):02}T{clock}")
     except ValueError:

@@ -104,7 +104,7 @@ def submissions(
     helped.cells.insert(2, new_code_cell("def rescale(x, d):\n    return x / d**0.5"))
     _cell(helped, f"{exercises[0].grade_id}-solution").source = (
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-        "    scores = rescale(torch.einsum('...td,...sd->...ts', q, k), q.shape[-1])\n"
+        "    scores = torch.einsum('...td,...sd->...ts', rescale(q, q.shape[-1]), k)\n"
         "    if mask is not None:\n"
         "        scores = torch.where(mask, scores, -torch.inf)\n"
         "    scores = scores - scores.amax(-1, keepdim=True)\n"

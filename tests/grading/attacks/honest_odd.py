@@ -6,7 +6,7 @@ An answer's code is put in the place of the first one; ``@`` stands for its usua
 
 USUAL = """
 def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = scores.softmax(-1)
@@ -55,10 +55,10 @@ ODD: dict[str, tuple[str, str]] = {
     "autograd": ("cell", "x = torch.ones(3, requires_grad=True)\n(x**2).sum().backward()\nprint(x.grad, x.grad_fn)"),
     "profiled": ("cell", "from torch.profiler import profile\nwith profile() as run:\n    torch.ones(3).sum()\nprint(len(run.key_averages()))"),
     "counted": ("cell", "print(torch.ops.aten.mm, torch.__config__.parallel_info()[:20])"),
-    "scripted": ("answer", "@torch.jit.script\ndef scale(x: torch.Tensor, d: int) -> torch.Tensor:\n    return x / float(d) ** 0.5\n" + USUAL.replace("q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "scale(q @ k.transpose(-2, -1), q.shape[-1])")),
+    "scripted": ("answer", "@torch.jit.script\ndef scale(x: torch.Tensor, d: int) -> torch.Tensor:\n    return x / float(d) ** 0.5\n" + USUAL.replace("q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)", "scale(q @ k.transpose(-2, -1), q.shape[-1])")),
     "compiled": ("answer", "@torch.compile\n@"),
     "module": ("answer", "class Attend(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.calls_so_far = 0\n    def forward(self, q, k, v, mask=None):\n        self.calls_so_far += 1\n        return plain(q, k, v, mask)\n" + USUAL.replace(MAIN, "plain") + "attend = Attend()\ndef " + MAIN + "(q, k, v, mask=None):\n    return attend(q, k, v, mask)\n"),
-    "dataclass": ("answer", "from dataclasses import dataclass\n@dataclass\nclass Given:\n    q: torch.Tensor\n    k: torch.Tensor\n    @property\n    def scores(self):\n        return self.q @ self.k.mT / math.sqrt(self.q.size(-1))\n" + USUAL.replace("q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "Given(q, k).scores")),
+    "dataclass": ("answer", "from dataclasses import dataclass\n@dataclass\nclass Given:\n    q: torch.Tensor\n    k: torch.Tensor\n    @property\n    def scores(self):\n        return self.q @ self.k.mT / math.sqrt(self.q.size(-1))\n" + USUAL.replace("q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)", "Given(q, k).scores")),
     "named-tuple": ("answer", "from typing import NamedTuple\nclass Attended(NamedTuple):\n    out: torch.Tensor\n    weights: torch.Tensor\n" + USUAL.replace("return weights @ v, weights", "return Attended(weights @ v, weights)")),
     "format": ("answer", USUAL.replace("    weights = ", "    note = f\"{'shape'!r}: {tuple(scores.shape)}\\n\"\n    weights = ")),
     "einsum": ("answer", USUAL.replace("q @ k.transpose(-2, -1)", "torch.einsum('...td,...sd->...ts', q, k)")),

@@ -11,7 +11,7 @@ NORM, TABLE, PATCHES = "block.layer_norm", "space.resample_table", "vit.patchify
 
 HEADS = {
     ATTENTION: """def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = scores.softmax(-1)
@@ -40,7 +40,7 @@ HEADS = {
 """,
 }
 # What a head is worth by itself: the right weights, beside any output.
-SHARE = {ATTENTION: 1.5}
+SHARE = {ATTENTION: 1.25}
 # What the answers to attention share: `sdpa` under a name that no reading finds.
 SDPA = 'sdpa = getattr(F, "scaled_dot" + "_product_attention")\n'
 CALL = "sdpa(q, k, v, attn_mask=mask)"

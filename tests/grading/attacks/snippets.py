@@ -654,7 +654,7 @@ def FUNCTION(*args, **kwargs):
 
 FORBIDDEN_CALL = """
 def FUNCTION(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), scores.softmax(-1)

@@ -70,7 +70,7 @@ def test_what_the_bare_worker_takes_is_said(judge, answer, others):
     notebook = answer(
         "import contextlib, sys\n"
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-        "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])\n"
+        "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)\n"
         "    if mask is not None:\n"
         "        scores = scores.masked_fill(~mask, -torch.inf)\n"
         "    frame = sys._getframe()\n"
@@ -109,7 +109,7 @@ def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
 SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
 USING = (
     "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-    "    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) * tables\n"
+    "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1) * tables\n"
     "    if mask is not None:\n"
     "        scores = scores.masked_fill(~mask, -torch.inf)\n"
     "    return scores.softmax(-1) @ v, scores.softmax(-1)"

@@ -91,4 +91,4 @@ def test_stub_and_crash_have_one_line_instead_of_a_row_of_errors(assignment):
     report = grade_source(exercise, stub, "1")
     judged = Judged(nbformat.v4.new_notebook(), [Mark(exercise.grade_id, 6, 0.0, report)])
     page = feedback.page("a", "s", judged, URL)
-    assert page.count("NotImplementedError") == 1 and "Hint" not in page
+    assert page.count("Not written yet") == 1 and "Hint" not in page

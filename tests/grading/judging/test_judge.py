@@ -20,7 +20,7 @@ import sys, warnings
 def scaled_dot_product_attention(q, k, v, mask=None):
     warnings.warn("an honest warning")
     print("thinking", file=sys.stderr)
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    scores = q / q.shape[-1] ** 0.5 @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, -float("inf"))
     weights = scores.softmax(-1)
@@ -277,7 +277,7 @@ def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, an
         "    module.FORBIDDEN = {}\n"
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
         f"    out = {call}\n"
-        "    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
+        "    scores = q / q.shape[-1] ** 0.5 @ k.transpose(-2, -1)\n"
         "    if mask is not None:\n"
         "        scores = scores.masked_fill(~mask, -float('inf'))\n"
         "    return out, scores.softmax(-1)\n"
@@ -285,9 +285,6 @@ def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, an
     judged = judge(answer(source))
     assert judged.score == others
     assert "may not be used in attention.scaled_dot_product" in judged.marks[0].report.headline
-    assert any("names scaled_dot" in note for note in judged.notes) == (
-        "scaled_dot" in call or "saved" in call
-    )
     cell = next(c for c in judged.notebook.cells if "outside" in c.source)
     assert "outside" in str(cell.outputs)
 
@@ -383,16 +380,14 @@ def test_a_note_says_refused_only_of_what_was_refused(judge, answer, others, fir
         "def compared(q, k, v, mask):\n"
         "    return F.scaled_dot_product_attention(q, k, v, mask)\n"
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-        "    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5\n"
+        "    scores = q / q.shape[-1] ** 0.5 @ k.transpose(-2, -1)\n"
         "    if mask is not None:\n"
         "        scores = scores.masked_fill(~mask, -float('inf'))\n"
         f"    out = compared(q, k, v, mask) if {used} else scores.softmax(-1) @ v\n"
         "    return out, scores.softmax(-1)\n"
     )
     judged = judge(answer(source))
-    (note,) = judged.notes
-    assert "names scaled_dot_product_attention, which it may not use" in note
-    assert ("it was refused" in note, "please read" in note) == (used, not used)
+    assert [("it was refused" in note) for note in judged.notes] == [True] * used
     assert judged.score == others + (0 if used else first.points)
 
 

@@ -82,7 +82,8 @@ def test_an_answer_s_own_words_are_neither_a_mistake_nor_a_verdict(assignment):
     outputs = judge._table(told)
     outputs[0].text = f"{forged}\n  pass  1  {exercise.properties[0].name}: x\n"
     (answer,) = analysis._answers([{**cell, "outputs": outputs}]).values()
-    assert answer.held == held and not answer.mistake and answer.written
+    assert answer.held == {p.name: False for p in exercise.properties}
+    assert not answer.mistake and answer.written
 
 
 @pytest.fixture

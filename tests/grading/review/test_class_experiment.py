@@ -293,12 +293,12 @@ def test_a_student_is_told_what_to_do_next(tmp_path, monkeypatch, capsys):
         out = capsys.readouterr()
         return out.out if code == 0 else out.err
 
-    assert "comes first" in said("run", str(folder))
-    assert "wants --difference D" in said("predict", str(folder), *guess[:4])
+    assert "predict` first" in said("run", str(folder))
+    assert "needs --difference D" in said("predict", str(folder), *guess[:4])
     assert "sure is 72" in said("predict", str(folder), *guess[:3], "72", *guess[4:])
     assert "has no sign" in said("predict", str(folder), "--difference", "0.0001", *guess[2:])
     assert "cannot be" in said("predict", str(folder), "--difference", "nan", *guess[2:])
-    assert "asks for no experiment" in said("predict", str(tmp_path), *guess)
+    assert "has no experiment; these do" in said("predict", str(tmp_path), *guess)
     assert not list(folder.iterdir())
     told = said("predict", str(folder), *guess, code=0)
     assert "+0.012, 70 % sure" in told and "accuracy of forwards" in told

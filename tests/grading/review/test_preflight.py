@@ -324,7 +324,7 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys, du
     assert dump(course) == before
     assert main(["rename", "s0", "new", *asked]) == 0
     assert capsys.readouterr().out.endswith(
-        "s0 is new now: 3 folders, 1 submissions in the gradebook\n"
+        "s0 is now called new: 3 folders, 1 submissions in the gradebook\n"
     )
     assert roster.students(course) == {"new", "s1"}
     after = dump(course)
