@@ -125,7 +125,7 @@ def number_flat(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return []
 
 
-def number_within_chapters(app: Sphinx, env: BuildEnvironment) -> None:
+def number_within_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Number figures and equations within their chapter, or within a page that is in none."""
     env.course_fignumbers = env.toc_fignumbers
     flat = sorted(
@@ -141,6 +141,7 @@ def number_within_chapters(app: Sphinx, env: BuildEnvironment) -> None:
         count[kind, chapter[1] if chapter else page] += 1
         place = (int(chapter[1]), count[kind, chapter[1]]) if chapter else (count[kind, page],)
         env.toc_fignumbers.setdefault(page, {}).setdefault(kind, {})[node] = place
+    return []
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -338,7 +339,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("builder-inited", bind_without_the_theme, priority=1)
     app.connect("env-updated", shorten_drawings)
     app.connect("env-get-updated", number_flat, priority=1)
-    app.connect("env-updated", number_within_chapters)
+    app.connect("env-get-updated", number_within_chapters, priority=900)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("source-read", note_start)
     app.connect("doctree-read", weigh_page)
