@@ -147,10 +147,10 @@ def test_a_text_goes_on_with_what_a_reader_presses_draws_or_types(
     after = check(page)["inputs"]["tokens"]
     assert after[:-2] == before
     page.get_by_role("button", name="Back").click()
-    page.get_by_label("layer").select_option("2")
-    page.get_by_label("head").select_option("1")
+    page.get_by_label("layer").select_option(label="2")
+    page.get_by_label("head").select_option(label="3")
     assert check(page)["inputs"] | {"tokens": [], "temperature": 0} == {
-        "tokens": [], "temperature": 0, "layer": 2, "head": 1,
+        "tokens": [], "temperature": 0, "layer": 1, "head": 2,
     }  # fmt: skip
     page.get_by_label("your beginning").fill("The king 7é")  # no token holds these two
     assert check(page)["inputs"]["tokens"] == load_writer().tokenizer.encode("The king ")
