@@ -20,6 +20,18 @@ LIVE = [
 ]
 
 
+def test_figures_are_numbered_within_their_chapter() -> None:
+    of_chapters: dict[str, list[str]] = {}
+    for _, page in order(ROOT):
+        if chapter := re.match(r"book/chapters/(\d\d)_", page):
+            built = (ROOT / "_build" / "html" / page).read_text(encoding="utf-8")
+            numbers = re.findall(r'caption-number">Fig\. ([\d.]+) ', built)
+            of_chapters.setdefault(chapter[1], []).extend(numbers)
+    for chapter, numbers in of_chapters.items():
+        assert numbers == [f"{int(chapter)}.{k}" for k in range(1, len(numbers) + 1)]
+    assert len(of_chapters) > 15 and of_chapters["06"]
+
+
 class Visit:
     """One page in one window, and what it asked of other hosts."""
 
