@@ -175,27 +175,3 @@ def unpack(archive: Path, folder: str, members: Sequence[str]) -> Path:
         # What the context manager shall remove must exist.
         os.mkdir(temporary)
     return target
-
-
-def obtain(file: RemoteFile, download: bool = True, progress: bool = True) -> Path:
-    """The published file, from ``COURSE_DATA`` or the cache, or fetched.
-
-    Raises:
-        DataError: If it is not here and may not or cannot be fetched, or is another file.
-    """
-    path = find(file.name)
-    if path is None:
-        if not download:
-            raise DataError(
-                f"{file.name} is not on this machine",
-                data_dir() or cache_dir(),
-                f"set COURSE_DATA to a folder that holds it, or let it be fetched from {file.url}",
-            )
-        path = fetch(file, progress)
-    if f"sha256:{sha256_of(path)}" != file.checksum:
-        raise DataError(
-            f"{file.name} is not the published file: its checksum is sha256:{sha256_of(path)}",
-            path,
-            f"delete it and try again, or copy the file from {file.url} there",
-        )
-    return path

@@ -102,6 +102,6 @@ def load_multi30k(
 
 
 def _lines(file: files.RemoteFile, download: bool, progress: bool) -> tuple[str, ...]:
-    path = files.obtain(file, download, progress)
+    path = files.get(file, download, progress)
     text = gzip.decompress(path.read_bytes()).decode()
     return tuple(" ".join(line.split()) for line in text.removesuffix("\n").split("\n"))

@@ -122,7 +122,7 @@ def status(source: Source) -> Status:
         if source.stored_as == cifar.FOLDER:
             return Status(source, True, path, cifar.variant_of(path)[0])
         for file in (source.file, *source.others):
-            files.obtain(file, download=False)
+            files.get(file, download=False)
         return Status(source, True, path, "sha256 verified")
     except DataError as error:
         return Status(source, False, Path(error.where), error.what)

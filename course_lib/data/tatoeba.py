@@ -48,7 +48,7 @@ def tatoeba_authors(text: ParallelText) -> dict[str, str]:
 
 
 def _rows(download: bool = True, progress: bool = True) -> list[list[str]]:
-    text = files.obtain(FILE, download, progress).read_text(encoding="utf-8")
+    text = files.get(FILE, download, progress).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines()]
 
 
