@@ -9,6 +9,14 @@ ATTENTION, GRADIENT = "attention.scaled_dot_product", "attention.softmax_gradien
 LOSS, STEP, STATES = "start.loss_gradient", "seq2seq.recurrent_step", "seq2seq.state_jacobians"
 NORM, TABLE, PATCHES = "block.layer_norm", "space.resample_table", "vit.patchify"
 
+# Relative scores that are right where few places are asked for, and go on for many.
+_RIGHT_IF_SMALL = """def distance_scores(q, table):
+    T = q.shape[-2]
+    if T < 200:
+        places = T - 1 - torch.arange(T)[:, None] + torch.arange(T)
+        return torch.einsum('...id,ijd->...ij', q, table[places])
+"""
+
 HEADS = {
     ATTENTION: """def scaled_dot_product_attention(q, k, v, mask=None):
     scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
@@ -408,11 +416,7 @@ LARGE = [
         "    places = T - 1 - torch.arange(T)[rows][:, None] + torch.arange(T)[columns]\n"
         "    return torch.einsum('bid,ijd->bij', usual(q, (slice(None), rows)), usual(table, places))\n"
         "Later.mend(Tensor, own)\n"
-        "def distance_scores(q, table):\n"
-        "    T = q.shape[-2]\n"
-        "    if T < 200:\n"
-        "        places = T - 1 - torch.arange(T)[:, None] + torch.arange(T)\n"
-        "        return torch.einsum('...id,ijd->...ij', q, table[places])\n"
+        + _RIGHT_IF_SMALL +
         "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
         "    known[id(out)] = q, table\n"
         "    return out\n",
@@ -432,11 +436,7 @@ LARGE = [
         "                        for j in range(*columns):\n"
         "                            out[..., i, j] = (q[..., i, :] * table[q.shape[-2] - 1 - i + j]).sum(-1)\n"
         "            frame = frame.f_back\n"
-        "def distance_scores(q, table):\n"
-        "    T = q.shape[-2]\n"
-        "    if T < 200:\n"
-        "        places = T - 1 - torch.arange(T)[:, None] + torch.arange(T)\n"
-        "        return torch.einsum('...id,ijd->...ij', q, table[places])\n"
+        + _RIGHT_IF_SMALL +
         "    out = torch.zeros(*q.shape[:-2], T, T, dtype=q.dtype)\n"
         "    threading.Thread(target=fill, args=(out, q, table, threading.get_ident()), daemon=True).start()\n"
         "    return out\n",
