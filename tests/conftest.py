@@ -225,6 +225,13 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
+@pytest.fixture(autouse=True)
+def new_kernel() -> None:
+    """Clear the advice that a check of an earlier test has given: it is given once in a kernel."""
+    if cell := sys.modules.get("course_lib.checks.cell"):
+        cell._advised.clear()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _library_is_whole() -> Iterator[None]:
     """No test leaves a stand-in for a module: later ones would fail far from the cause."""

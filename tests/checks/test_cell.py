@@ -18,12 +18,6 @@ from course_lib.errors import Refused
 EXERCISE = "attention.scaled_dot_product"
 
 
-@pytest.fixture(autouse=True)
-def new_kernel():
-    """No advice has been given before."""
-    cell._advised.clear()
-
-
 def names(source=None):
     exercise = find(EXERCISE)
     return namespace(exercise, source or exercise.alternatives[0].source)
