@@ -21,7 +21,9 @@ from course_lib.checks.structure import copies, has, in_single, is_data, is_real
 
 T = TypeVar("T")
 # A wanted value in a sentence, not a wanted shape or number of values.
-_WANTED = re.compile(r", wanted (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL)
+_WANTED = re.compile(
+    r", (?:wanted|expected) (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL
+)
 
 
 UNREAD = "what came back could not be looked at"

@@ -1,6 +1,6 @@
 """Drawings of mechanisms, for the pages: one module for each topic, one function for each drawing.
 
-A function that takes a :class:`Sketch` and stands below :func:`drawing` is one; ``-`` takes the
+A function that takes a :class:`Sketch` and is below :func:`drawing` is one; ``-`` takes the
 place of ``_`` in its name. A page shows it with the directive ``drawing``.
 """
 
@@ -74,7 +74,7 @@ def drawing(
 
     Args:
         alt: What it teaches, in sentences, with the numbers in them; these are computed, too.
-        numbers: Gives numbers of the library, or tensors of them, that must stand in both
+        numbers: Gives numbers of the library, or tensors of them, that must be in both
             layouts, rounded as there.
     """
 

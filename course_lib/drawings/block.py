@@ -45,9 +45,9 @@ OUT = _of_library()
 @drawing(
     """One block in two orders, side by side, read from below. In both, a thick line, the residual
     stream, carries the tokens of shape T by D upwards. Two thin branches leave it, one through
-    attention, one through the feed-forward part, and come back to it at a plus sign. In post-norm
-    a norm stands on the thick line after each plus sign. In pre-norm a norm stands at the beginning
-    of each branch, and nothing but plus signs stands on the thick line."""
+    attention, one through the feed-forward sub-layer, and come back to it at a plus sign. In
+    post-norm a norm is on the thick line after each plus sign. In pre-norm a norm is at the
+    beginning of each branch, and nothing but plus signs is on the thick line."""
 )
 def block_in_two_orders(s: Sketch) -> None:
     """The same parts, and the norm on the stream or beside it."""
@@ -135,9 +135,9 @@ def part_by_hand(s: Sketch) -> None:
 
 
 @drawing(
-    f"""The feed-forward part on the three tokens dog, bites and man, each a row of two numbers. The
-    matrix W1 makes four hidden numbers of each row, ReLU sets the negative ones to 0, and the
-    matrix W2 makes two numbers of each row again. The rows never meet. The row of
+    f"""The feed-forward sub-layer on the three tokens dog, bites and man, each a row of two
+    numbers. The matrix W1 makes four hidden units of each row, ReLU sets the negative ones to 0,
+    and the matrix W2 makes two numbers of each row again. The rows never meet. The row of
     bites is {said(X[BITES], 0)}, then {said(HIDDEN[BITES], 0)}, then {said(OPEN[BITES], 0)}, and
     then {said(OUT[BITES], 0)}.""",
     numbers=lambda: [OUT, HIDDEN],

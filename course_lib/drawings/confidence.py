@@ -6,7 +6,7 @@ from course_lib.drawings import Page, Sketch, drawing
 from course_lib.drawings.rows import said
 from course_lib.drawings.vit import BOAT, CLASSES
 
-SHOWN = 0  # the picture is a ship
+SHOWN = 0  # the image is a ship
 TIMES = 3
 LOGITS = torch.tensor([1.0, 2.0, 0.0])
 BOTH = (LOGITS, TIMES * LOGITS)
@@ -17,7 +17,7 @@ ANSWER = CLASSES[int(BEST)]
 
 
 @drawing(
-    f"""A picture of a {CLASSES[SHOWN]} goes through a model, whose logits for {CLASSES[0]},
+    f"""An image of a {CLASSES[SHOWN]} goes through a model, whose logits for {CLASSES[0]},
     {CLASSES[1]} and {CLASSES[2]} are {said(LOGITS, 0)}. The softmax makes them {said(SHARES[0])}.
     The answer is {ANSWER}, which is wrong, with the confidence {SHARES[0].max():.2f} and the loss
     {LOSSES[0]:.2f}. If all logits are multiplied by {TIMES}, the probabilities are

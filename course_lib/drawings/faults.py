@@ -49,7 +49,7 @@ def faults(sketch: Sketch) -> Iterator[str]:
 
 
 def _strung(line: tuple[Point, Point], sign: Box) -> bool:
-    """Whether a small sign stands on the line, with its middle."""
+    """Whether a small sign is on the line, with its middle."""
     at = Box(sign.cx - 1, sign.cy - 1, 2, 2)
     return sign.w == sign.h <= 20 and _crosses(line, at)
 

@@ -39,7 +39,7 @@ KEPT = informative_keys(2 * VOTES[None, None], torch.eye(4)[None, None], 2).flat
 
 
 @drawing(
-    f"""A map of 4 by 4 tokens is cut into four windows of 2 by 2. What stands at the same place in
+    f"""A map of 4 by 4 tokens is cut into four windows of 2 by 2. What is at the same place in
     all windows is averaged, so one window of four keys is left: {said(FUSED.flatten(), 0)}. The
     place at the bottom right is marked: its tokens 1, 1, 2 and 8 become the key 3. The query of a
     token 1 meets these four keys and no others. Its scores are {said(SCORES, 0)}, its weights

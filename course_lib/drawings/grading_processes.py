@@ -9,7 +9,7 @@ from course_lib.drawings import Page, Part, Sketch, drawing
     """Three places. In the instructor's process, course grade hands a hand-in to a judge and
     writes the verdict it gets into the gradebook. A judge, one for each core, holds references,
     properties and hints and runs no line of a student's. Behind walls, without network and with a
-    file system of their own, stand the warm parent, which has imported torch once, and a worker,
+    file system of their own, are the warm parent, which has imported torch once, and a worker,
     forked from it for one hand-in, which holds the student's cells and nothing to look up.
     Arguments go from the judge to the worker, values come back, as plain data."""
 )

@@ -118,7 +118,7 @@ def four_neighbours(s: Sketch) -> None:
     each head queries and keys make weights of their own. For sings these are
     {said(WEIGHTS[0, SINGS])} in head 1 and {said(WEIGHTS[1, SINGS])} in head 2. The weights mix
     that head's half of the values. The two results, {said(HEADS[0, SINGS])} and
-    {said(HEADS[1, SINGS])} for sings, stand side by side again, 2 by 4.""",
+    {said(HEADS[1, SINGS])} for sings, are side by side again, 2 by 4.""",
     numbers=lambda: [WEIGHTS, HEADS],
 )
 def heads_cut_and_joined(s: Sketch) -> None:

@@ -21,12 +21,12 @@ def written(said: str, size: float, stretch: float) -> tuple[str, float]:
     """Mark a text up and measure it.
 
     Args:
-        said: ``*q*`` is mathematics, ``_{t}`` stands lower, ``^{2}`` higher.
+        said: ``*q*`` is mathematics, ``_{t}`` is lower, ``^{2}`` higher.
         size: Height of its plain letters.
         stretch: How much wider than plain letters they are.
 
     Returns:
-        What stands in a ``text`` element, and its width.
+        What is in a ``text`` element, and its width.
     """
     parts, wide, shift = "", 0.0, 0.0
     for piece, form in _pieces(said):
@@ -55,7 +55,7 @@ def plain(said: str) -> str:
 
 
 def number(value: object, digits: int) -> str:
-    """What stands in a cell: a float with so many digits, all else as it is.
+    """What is in a cell: a float with so many digits, all else as it is.
 
     Example:
         >>> number(-0.5, 2), number(float("-inf"), 2), number(-3, 2), number("a", 2)

@@ -191,7 +191,7 @@ def three_scores(s: Sketch) -> None:
 @drawing(
     """Four kinds of alignment as tables of weights; a row is a word that is written, a column a
     word that is read. Monotonic: guten abend and good evening, the weights lie on the diagonal.
-    Scattered: the Korean verb stands last and the English verb first, so the weights leave the
+    Scattered: the Korean verb is last and the English verb first, so the weights leave the
     diagonal. One to many: im becomes on the, and its column adds up to 2. Many to one: habe and
     gelesen become read, which gives half of its attention to each."""
 )

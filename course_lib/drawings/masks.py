@@ -193,7 +193,7 @@ def two_corners(s: Sketch) -> None:
 
 @drawing(
     """Two documents, the cat sat and dogs run, in one row of five places. Their document numbers
-    are 0, 0, 0, 1, 1, and their positions 0, 1, 2, 0, 1: they begin anew with the second document.
+    are 0, 0, 0, 1, 1, and their positions 0, 1, 2, 0, 1: they begin again with the second document.
     Under the causal mask alone dogs and run also see the, cat and sat. If the document has to be
     the same, too, the mask is a triangle of three for the first document and a triangle of two for
     the second, and dogs and run see nothing of the first.""",

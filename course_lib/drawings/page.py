@@ -100,7 +100,7 @@ class Page(Parts):
         over: Iterable[object] = (),
         **how: Any,
     ) -> Part:
-        """A matrix whose rows stand apart; a vector has one number in each row.
+        """A matrix whose rows are apart; a vector has one number in each row.
 
         Each row may have a role and ``asks`` of its own, and ``thick`` may be the number of one
         row. All else is as for :meth:`cells`.
@@ -171,12 +171,12 @@ class Page(Parts):
         """A ground behind a part, with a name in its upper left corner.
 
         Args:
-            part: What stands on it.
+            part: What is on it.
             said: The name.
             w: Its width, where it is not to follow from the part.
             h: Its height.
             axle: Whether its anchor is that of the part, and not its middle.
-            edge: Whether the part stands at its left edge, below the name, and not in its middle.
+            edge: Whether the part is at its left edge, below the name, and not in its middle.
         """
         left, up, right, down = part.room
         w = max(w, left + right + self.of(24, 12), self.size(said, kind="strong") + 24)
@@ -250,7 +250,7 @@ class Page(Parts):
                 ``early``, the other way round; ``x`` or ``y``, along that axis first; ``xx`` or
                 ``yy``, along it first and last; if not given, once at signs and else twice.
             at: How much of the way it goes before it turns twice.
-            share: How far along its piece the label stands.
+            share: How far along its piece the label is.
             **how: What :meth:`Sketch.arrow` takes besides.
         """
 
@@ -265,7 +265,7 @@ class Page(Parts):
         self._links.append(draw)
 
     def each(self, *parts: Part, label: str = "", bend: str = "", **how: Any) -> None:
-        """Arrows from part to part: where two stand side by side, one from each of their rows."""
+        """Arrows from part to part: where two are side by side, one from each of their rows."""
 
         def draw() -> None:
             rows = max(parts, key=lambda part: len(part.each)).each
@@ -283,7 +283,7 @@ class Page(Parts):
         """Place parts along the main axis, in the middle of the sheet, and draw all.
 
         Args:
-            parts: What stands on the sheet.
+            parts: What is on the sheet.
             gap: Between two; if not given, 22 on a phone and up to 42 on a page.
         """
         free = self.s.width - 12 - sum(part.room[0] + part.room[2] for part in parts)

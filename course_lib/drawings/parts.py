@@ -29,7 +29,7 @@ class Part:
         names: How much further than its box texts reach on each of its four sides.
         gap: Between the parts of a group.
         round: Whether arrows turn once only on their way to it, as to a sign.
-        box: Where its shape stands, once it is placed.
+        box: Where its shape is, once it is placed.
     """
 
     room: tuple[float, ...]
@@ -45,7 +45,7 @@ class Part:
         self.box = self.draw(x, y)
 
     def end(self, side: str) -> Point:
-        """Where an arrow touches it, beyond a name that stands there."""
+        """Where an arrow touches it, beyond a name that is there."""
         at, (left, up, right, down) = self.box, self.names
         return {
             "left": (at.x - left, at.cy),
@@ -55,7 +55,7 @@ class Part:
         }[side]
 
     def grow(self, side: int, by: float, *, across: float = 0) -> None:
-        """Take so much more room at a side, where a text of some width stands."""
+        """Take so much more room at a side, where a text of some width is."""
         room = [*self.room]
         room[side] += by
         for other in (0, 2):
@@ -108,7 +108,7 @@ class Parts:
         return part
 
     def loose(self, part: Part, *, both: bool = False) -> Part:
-        """A part that takes no width on a page, or in both, because nothing stands beside it."""
+        """A part that takes no width on a page, or in both, because nothing is beside it."""
         if both or not self.s.narrow:
             part.room = (0, part.room[1], 0, part.room[3])
         return part
@@ -187,7 +187,7 @@ class Parts:
         return self.called(part, rows, role if isinstance(role, str) else "", **called)
 
     def pixels(self, rows: Sequence[Sequence[Sequence[float]]], side: float) -> Part:
-        """A picture."""
+        """An image."""
         w, h = side * len(rows[0]), side * len(rows)
         return self.own(w, h, lambda x, y: self.s.pixels(x, y, rows, side))
 
@@ -236,7 +236,7 @@ class Parts:
     ) -> Part:
         """Give a part a name and its shape; ``at`` may be two sides, for a page and a phone.
 
-        Where nothing else stands at that side, the name is ``free``: it takes no room.
+        Where nothing else is at that side, the name is ``free``: it takes no room.
         """
         name = at.split()[-1 if self.s.narrow else 0]
         side = SIDES.index(name)
@@ -290,6 +290,6 @@ def as_shown(rows: Any, how: dict[str, Any]) -> Rows:
 
 
 def said_in(rows: Rows, how: dict[str, Any]) -> list[str]:
-    """What stands in all cells."""
+    """What is in all cells."""
     digits = how.get("digits", 2)
     return [number(value, digits) for row in rows for value in row if value is not None]

@@ -84,8 +84,8 @@ def bias_by_distance(s: Sketch) -> None:
 @drawing(
     f"""Three dials with a query and a key as hands. On the first, neither is turned: the query is
     {said(QUERY[0], 0)}, the key {said(KEY[0], 0)}, and the angle between them is 45 degrees. Each
-    place turns a hand by 30 degrees. On the second the query stands at place 5 and the key at
-    place 1, and the angle between them is 75 degrees. On the third both stand two places later.
+    place turns a hand by 30 degrees. On the second the query is at place 5 and the key at
+    place 1, and the angle between them is 75 degrees. On the third both are two places later.
     Both hands have turned by 60 degrees more, and the angle between them is still 75 degrees: the
     score is {score(5, 1):.2f} on both dials.""",
     numbers=lambda: [v for m, n in PLACES[1:] for v in (score(m, n), *at(QUERY, m), *at(KEY, n))],

@@ -1,4 +1,4 @@
-"""What examples by hand share: small pictures, and numbers as a sentence says them."""
+"""What examples by hand share: small images, and numbers as a sentence says them."""
 
 import torch
 
@@ -10,12 +10,12 @@ _COLOURS = {
 
 
 def painted(letters: str) -> torch.Tensor:
-    """A picture ``(height, width, 3)`` of a letter for each pixel, such as ``"b"`` for sky blue."""
+    """An image ``(height, width, 3)`` of a letter for each pixel, such as ``"b"`` for sky blue."""
     return torch.tensor([[_COLOURS[pixel] for pixel in row] for row in letters.split()])
 
 
 def pixels(picture: torch.Tensor) -> list[list[list[float]]]:
-    """A picture ``(3, height, width)`` as :meth:`Sketch.pixels` takes it."""
+    """An image ``(3, height, width)`` as :meth:`Sketch.pixels` takes it."""
     rows: list[list[list[float]]] = picture.permute(1, 2, 0).tolist()
     return rows
 

@@ -35,7 +35,7 @@ PARTS = (
     "one head in place of four",
     "no residual connections",
     "no norms",
-    "no feed-forward parts",
+    "no feed-forward sub-layers",
 )
 
 
@@ -47,9 +47,9 @@ def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
     """A vision transformer with numbers at five of its parts. Tokens get positions, which is part
     1, and go along the residual stream through a block, several times. In the block a norm, part 4,
     and attention with four heads, part 2, read the stream and their output is added to it. A norm,
-    part 4 again, and a feed-forward part, part 5, do the same. The stream that goes past them is
-    part 3, the residual connections. For each number a model is trained in which that part is taken
-    out."""
+    part 4 again, and a feed-forward sub-layer, part 5, do the same. The stream that goes past them
+    is part 3, the residual connections. For each number a model is trained in which that part is
+    taken out."""
 )
 def parts_taken_out(s: Sketch) -> None:
     """Five places at which a vision transformer can be taken apart."""
@@ -219,7 +219,7 @@ def convolution_and_attention(s: Sketch) -> None:
 
 
 @drawing(
-    f"""A picture of a boat goes to a trained convolutional network, the teacher, and to a vision
+    f"""An image of a boat goes to a trained convolutional network, the teacher, and to a vision
     transformer, the student. The student has two learned tokens besides its patches. From the class
     token it answers for the label, {CLASSES[0]}, and from the distillation token for the teacher.
     The teacher's soft answer is {said(SOFT)} for {", ".join(CLASSES)}; its hard answer is
@@ -227,7 +227,7 @@ def convolution_and_attention(s: Sketch) -> None:
     numbers=lambda: [SOFT],
 )
 def teacher_and_student(s: Sketch) -> None:
-    """One picture, two networks, two losses."""
+    """One image, two networks, two losses."""
     p = Page(s)
     boat = p.pixels(BOAT.tolist(), p.of(7, 6))
     teacher, student = p.layer("teacher,", "convolutional"), p.layer("student,", "transformer")

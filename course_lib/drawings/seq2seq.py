@@ -246,7 +246,7 @@ def gate_as_valve(s: Sketch) -> None:
     to the fourth English one. Many lines cross."""
 )
 def two_orders(s: Sketch) -> None:
-    """Words that translate each other stand in different places."""
+    """Words that translate each other are in different places."""
     p = Page(s)
     axis, lines = int(s.narrow), []
     for words, side in ((PAIR.source, "end"), (PAIR.target, "start")):

@@ -1,4 +1,4 @@
-"""Where something stands, and the outlines that drawings are made of."""
+"""Where something is, and the outlines that drawings are made of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle in which something stands.
+    """A rectangle in which something is.
 
     Attributes:
         x: Its left edge.

@@ -10,7 +10,7 @@ WAYS = {"nothing moves": (HERE, HERE), "both move": (ORDER, ORDER), "patches mov
 
 
 def told(way: str) -> dict[int, int]:
-    """For each place the patch that is told it; what the model can know of the picture."""
+    """For each place the patch that is told it; what the model can know of the image."""
     return dict(sorted(zip(WAYS[way][1], WAYS[way][0], strict=True)))
 
 
@@ -20,10 +20,10 @@ def told(way: str) -> dict[int, int]:
     places 0, 1 and 2, and the model is told the lighthouse. If patches and positions move alike,
     the tokens come in another order, but each patch is told the place that it had, so the model is
     told the same lighthouse. If the patches move and the positions stay, the foot is told the place
-    of the top, and the model is told another picture."""
+    of the top, and the model is told another image."""
 )
 def shuffled_tokens(s: Sketch) -> None:
-    """Two shuffles: one changes the order of the tokens, the other changes the picture."""
+    """Two shuffles: one changes the order of the tokens, the other changes the image."""
     p = Page(s)
     panels = []
     for name, (patches, places) in WAYS.items():

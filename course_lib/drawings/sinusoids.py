@@ -38,7 +38,7 @@ def _dial(s: Sketch, x: float, y: float, r: float, *angles: float) -> None:
 @drawing(
     f"""Self-attention on dog bites man and on man bites dog, without positions. Each word is a row
     of four numbers. In both sentences the output of dog is {said(OUT[0])}, the output of bites is
-    {said(OUT[1])} and the output of man is {said(OUT[2])}. The rows stand in another order, and no
+    {said(OUT[1])} and the output of man is {said(OUT[2])}. The rows are in another order, and no
     number is different.""",
     numbers=lambda: [OUT],
 )
@@ -143,7 +143,7 @@ def shift_turns_hands(s: Sketch) -> None:
         part = (end - start) / 24
         arc = [_tip(x, y, 0.6 * r, start + part * step) for step in range(25)]
         s.curve(arc, "position")
-        # Slow hands stand so close that their numbers must move apart.
+        # Slow hands are so close that their numbers must move apart.
         apart = 0.1 if pair else 0.0
         for position, at in ((FIRST, start - apart), (FIRST + SHIFT, end + apart)):
             s.text(*_tip(x, y, r + 10, at), str(position), kind="small strong", role="position")

@@ -1,9 +1,9 @@
 """What drawings of mechanisms are made of: words, cells, layers, steps, signs and arrows.
 
 Every element returns the :class:`Box` that it fills, and arrows join boxes, so that a longer label
-moves what stands beside it. Texts, shapes and lines are kept with their places, so that
+moves what is beside it. Texts, shapes and lines are kept with their places, so that
 :func:`~course_lib.drawings.faults.faults` finds collisions without a browser. The markup holds no
-ids: both layouts of a drawing stand in one page.
+ids: both layouts of a drawing are in one page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sketch:
         width: 668 or 344.
         texts: What is written, with its place.
         shapes: Which places are filled, outermost first.
-        ways: The points of all arrows; parts may stand on those that carry the stream.
+        ways: The points of all arrows; parts may be on those that carry the stream.
     """
 
     def __init__(self, narrow: bool = False) -> None:
@@ -57,9 +57,9 @@ class Sketch:
         """Write a line whose middle has the height y.
 
         Args:
-            x: Where it stands: its middle, or what ``at`` says.
+            x: Where it is: its middle, or what ``at`` says.
             y: The height of its middle.
-            said: ``*q*`` is mathematics, ``_{t}`` stands lower, ``^{2}`` higher.
+            said: ``*q*`` is mathematics, ``_{t}`` is lower, ``^{2}`` higher.
             role: Whose colour it has, one of :data:`course_lib.drawings.style.ROLES`.
             kind: ``small``, ``big``, ``strong``, ``quiet``, or several of them.
             at: ``start`` or ``end``, where x is its left or its right.
@@ -257,7 +257,7 @@ class Sketch:
     def pixels(
         self, x: float, y: float, rows: Sequence[Sequence[Sequence[float]]], side: float
     ) -> Box:
-        """A picture of red, green and blue from 0 to 1; ``side`` is the width of a pixel."""
+        """An image of red, green and blue from 0 to 1; ``side`` is the width of a pixel."""
         box = Box(x, y, side * len(rows[0]), side * len(rows), len(rows), len(rows[0]))
         for i, row in enumerate(rows):
             for j, rgb in enumerate(row):
@@ -376,7 +376,7 @@ class Sketch:
         """The layout as SVG.
 
         Args:
-            alone: Whether it stands in a file of its own, in light colours on a white sheet.
+            alone: Whether it is in a file of its own, in light colours on a white sheet.
         """
         body = "".join("".join(layer) for layer in self._layers)
         every = [*self.shapes, *self._grounds, *(box for _, box in self.texts)]

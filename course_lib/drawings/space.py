@@ -1,4 +1,4 @@
-"""Places in a picture: a grid in a line, codes of two numbers, scores by axis, finer patches."""
+"""Places in an image: a grid in a line, codes of two numbers, scores by axis, finer patches."""
 
 from itertools import pairwise
 from typing import Any
@@ -63,14 +63,14 @@ AXES = ("time", "row", "column")
 
 
 @drawing(
-    f"""A picture of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
-    the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
+    f"""An image of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
+    the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower is in patches
     {", ".join(map(str, TOWER))}, one below the other. Laid in a line, these are
     {COLUMNS} places apart, with the patches of both sides between them. Patches {COLUMNS - 1} and
-    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line."""
+    {COLUMNS}, at the right and at the left edge of the image, are neighbours in the line."""
 )
 def grid_in_a_line(s: Sketch) -> None:
-    """A picture of twelve patches, and the sequence that a Transformer gets."""
+    """An image of twelve patches, and the sequence that a Transformer gets."""
     p = Page(s)
     picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
     rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
@@ -188,16 +188,16 @@ def scores_by_axis(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Three strips over each other. Old: {OLD} patches fill the side of a picture; their middles
-    are 0 to {OLD - 1} and the middle of the picture is at {(OLD - 1) / 2}. Stretched: {NEW} smaller
+    f"""Three strips over each other. Old: {OLD} patches fill the side of an image; their middles
+    are 0 to {OLD - 1} and the middle of the image is at {(OLD - 1) / 2}. Stretched: {NEW} smaller
     patches fill the same side; counted in old patches, their middles are {said(STRETCHED)}, and the
-    middle of the picture is still at {float(STRETCHED.mean()):.1f}. Counting on: the
-    {NEW} patches get the numbers 0 to {NEW - 1}, as if the picture went on to the right, and its
+    middle of the image is still at {float(STRETCHED.mean()):.1f}. Counting on: the
+    {NEW} patches get the numbers 0 to {NEW - 1}, as if the image went on to the right, and its
     middle is at {(NEW - 1) / 2}.""",
     numbers=lambda: [STRETCHED],
 )
 def stretched_places(s: Sketch) -> None:
-    """A side of a picture in four patches and in six, numbered in two ways."""
+    """A side of an image in four patches and in six, numbered in two ways."""
     p = Page(s)
     side = p.of(432, 220)
     strips: list[tuple[str, list[Any], float, tuple[str, ...]]] = [
@@ -218,7 +218,7 @@ def stretched_places(s: Sketch) -> None:
 
 
 @drawing(
-    f"""A sequence of three words, a picture of two by two patches, and two more words. Each token
+    f"""A sequence of three words, an image of two by two patches, and two more words. Each token
     has three numbers. Time: {", ".join(map(str, IDS[0].tolist()))}. Row:
     {", ".join(map(str, IDS[1].tolist()))}. Column: {", ".join(map(str, IDS[2].tolist()))}. A word
     has the same number three times, one more than the largest before it. All patches share their

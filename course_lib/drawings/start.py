@@ -42,12 +42,12 @@ PARTS = (
     CoursePart(
         "III · Attention that sees", 10,
         {11: "Space", 12: "Vision transformer", 13: "Seeing"},
-        ("You build one that recognises", "pictures, and see where it looks."),
+        ("You build one that recognises", "images, and see where it looks."),
     ),
     CoursePart(
         "IV · Cheaper attention", 12,
         {14: "Cheaper", 15: "Swin", 16: "FaViT"},
-        ("You make long texts and large", "pictures affordable."),
+        ("You make long texts and large", "images affordable."),
     ),
     CoursePart(
         "V · Attention over time", 6,
@@ -57,7 +57,7 @@ PARTS = (
     CoursePart(
         "VI · Two senses at once", 4,
         {19: "Two senses"},
-        ("You search pictures", "with words."),
+        ("You search images", "with words."),
     ),
 )  # fmt: skip
 CORE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)
@@ -90,7 +90,7 @@ def _stations(p: Page, chapters: dict[int, str], empty: int = 0) -> tuple[Part, 
     to 13. After them come three parts in any order: cheaper attention, chapters 14 to 16; attention
     over time, chapters 17 and 18; two senses at once, chapter 19. The parts take
     {", ".join(str(part.hours) for part in PARTS)} hours. A strong edge marks the core: chapters 0
-    to 9, 11 and 12, about {CORE_HOURS} hours. Below each part stands what you can do after it.""",
+    to 9, 11 and 12, about {CORE_HOURS} hours. Below each part is what you can do after it.""",
     numbers=lambda: [CORE_HOURS, *(part.hours for part in PARTS), *range(20)],
 )
 def the_way(s: Sketch) -> None:
@@ -125,11 +125,11 @@ def the_way(s: Sketch) -> None:
 @drawing(
     """You write a function. The check calls it on fresh random inputs and fills a table with one
     row for each property: two rows pass, one fails. For the row that fails there is a hint, and a
-    dashed arrow leads from the hint back to your function: you mend it and check again. When all
+    dashed arrow leads from the hint back to your function: you fix it and check again. When all
     rows pass, you go on to the next exercise."""
 )
 def way_of_an_exercise(s: Sketch) -> None:
-    """Write, check, read, mend."""
+    """Write, check, read, fix."""
     p = Page(s)
     verdicts = ("pass", "pass", "FAIL")
     given, mine = p.texts("random inputs"), p.layer("your", "function")
@@ -144,7 +144,7 @@ def way_of_an_exercise(s: Sketch) -> None:
     p.link(given, ask)
     p.link(mine, ask, table)
     p.link(table, hint, bend="y")
-    p.link(hint, mine, bend="x", dashed=True, label="mend it", side="below")
+    p.link(hint, mine, bend="x", dashed=True, label="fix it", side="below")
     rows = [[None, given, None, None], [mine, ask, table, None], [None, hint, None, None]]
     if s.narrow:
         rows = [row[:3] for row in rows]
@@ -179,7 +179,7 @@ def same_shape(s: Sketch) -> None:
 
 @drawing(
     f"""On the left, outputs 1, 2 and 3 minus targets 1, 2 and 3 of the same shape: the differences
-    are 0, 0 and 0, and so is the loss. On the right the targets stand in a column of shape 3 by 1.
+    are 0, 0 and 0, and so is the loss. On the right the targets are in a column of shape 3 by 1.
     Each output meets each target, and the result is a table of nine differences with zeros on its
     diagonal only. The mean of their squares is {LOSS:.2f}.""",
     numbers=lambda: [LOSS, PAIRS],

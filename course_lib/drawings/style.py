@@ -26,7 +26,7 @@ ROLES = {
 # Ink, quiet ink and arrows, the panel behind what belongs together, the page.
 _BASE = ("#222832 #4a5260 #59626e #f5f7f9 #ffffff", "#e6eaef #b4bcc7 #a3adb9 #1b2129 #121212")
 # Arial's widths, which Liberation Sans and Helvetica share: text takes the same room everywhere.
-# A cut font with a `unicode-range` stands first: further back, Chromium may leave empty boxes.
+# A cut font with a `unicode-range` is first: further back, Chromium may leave empty boxes.
 _SANS = (
     '"Course Hangul",Arial,"Liberation Sans",Helvetica,Roboto,"Malgun Gothic",'
     '"Apple SD Gothic Neo","Noto Sans KR","Noto Sans CJK KR",sans-serif'
@@ -48,7 +48,7 @@ def rules(markup: str = "", *, dark: bool | None = None) -> str:
 
     Args:
         markup: A drawing; rules for roles that it lacks are left out. All are kept for none.
-        dark: Which colours are written out; if not given, the page's variables stand there.
+        dark: Which colours are written out; if not given, the page's variables are there.
 
     Example:
         >>> ".key .line{fill:none;stroke:#d55e00}" in rules(dark=False)

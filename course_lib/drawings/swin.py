@@ -53,15 +53,15 @@ def _plan(shift: int, side: int = SIDE, window: int = WINDOW) -> list[list[int]]
 
 
 @drawing(
-    f"""A picture of {SIDE} by {SIDE} patches, numbered from 0, in three layers. In layer 1 it is
+    f"""An image of {SIDE} by {SIDE} patches, numbered from 0, in three layers. In layer 1 it is
     cut into four windows of {WINDOW} by {WINDOW}, and patch 0 reaches the patches of its
     window, {listed(GRID[HEARD[0]])}. In layer 2 the windows are moved by {SHIFT} down and to the
-    right: patch 5 shares one with 6, 9 and 10, and windows at the edge are smaller. The news has
-    now reached {int(HEARD[1].sum())} patches. In layer 3 the windows are back, and all
+    right: patch 5 shares one with 6, 9 and 10, and windows at the edge are smaller. The information
+    has now reached {int(HEARD[1].sum())} patches. In layer 3 the windows are back, and all
     {int(HEARD[2].sum())} patches have it, patch 15 in the opposite corner among them."""
 )
 def news_through_windows(s: Sketch) -> None:
-    """Three layers of windows, and how far the news of the first patch has come."""
+    """Three layers of windows, and how far the information of the first patch has come."""
     p = Page(s)
     titles = ("layer 1: windows", "layer 2: moved by 1", "layer 3: windows again")
     shown, columns = [], []
@@ -92,7 +92,7 @@ def _window(p: Page, numbers: Tensor, told: Tensor) -> Part:
     below, the left column on the right. The rows are now {"; ".join(map(listed, ROLLED))}. Now
     they are cut into four windows of {WINDOW} by {WINDOW}. Window B holds
     {listed(CUT[CHOSEN])}; of these {ROUND[0]} and {ROUND[1]} have come round from the left edge of
-    the picture. Its mask lets 7 and 11 see each other, and 4 and 8 see each other, and hides the
+    the image. Its mask lets 7 and 11 see each other, and 4 and 8 see each other, and hides the
     other pairs. In window D each of {listed(CUT[3])} sees itself alone.""",
     numbers=lambda: [GRID, ROLLED],
 )
@@ -134,7 +134,7 @@ def _edge(number: int) -> str:
     numbers=lambda: [0, *FAR],
 )
 def end_to_end(s: Sketch) -> None:
-    """How far the news of the first token of a row has come after each layer."""
+    """How far the information of the first token of a row has come after each layer."""
     p = Page(s)
     rows = []
     for n, far in enumerate(FAR):

@@ -22,7 +22,7 @@ Rows = list[tuple[Part | None, Part | None]]
 def _tower(
     p: Page, side: str, words: Sequence[str], *parts: tuple[str, ...]
 ) -> tuple[Rows, Part, Part]:
-    """The stream and what stands beside it, from below; its second layer, and its end."""
+    """The stream and what is beside it, from below; its second layer, and its end."""
     lines = p.of([words], [words[:1], words[1:]])
     said = p.texts(*map("  ".join, lines), kind=p.of("strong", "strong small"))
     embed, plus, bottom = p.layer("embedding *E*"), p.sign("+"), p.point(20)
@@ -49,12 +49,12 @@ def _tower(
 @drawing(
     f"""The base model translates a sentence of {S} words into one of {T}. On the left, the encoder:
     the words become vectors, shape {S} by {D}, positions are added, and {L} blocks of
-    self-attention and a feed-forward part change them. What comes out is the memory, {S} by {D}.
-    On the right, the decoder: its words, the start sign first, become vectors of shape {T} by {D}.
-    Each of its {L} blocks has causal self-attention, cross-attention and a feed-forward part. In
-    cross-attention the decoder asks and the memory gives keys and values. Every part stands beside
-    the residual stream, and what it finds is added and normalised. At the top a linear map and a
-    softmax give each of the {T} places a probability for each of {V:,} words.""",
+    self-attention and a feed-forward sub-layer change them. What comes out is the memory, {S} by
+    {D}. On the right, the decoder: its words, the start sign first, become vectors of shape {T} by
+    {D}. Each of its {L} blocks has causal self-attention, cross-attention and a feed-forward
+    sub-layer. In cross-attention the decoder asks and the memory gives keys and values. Every part
+    is beside the residual stream, and what it finds is added and normalised. At the top a linear
+    map and a softmax give each of the {T} places a probability for each of {V:,} words.""",
     numbers=lambda: [S, T, D, L],
 )
 def whole_transformer(s: Sketch) -> None:

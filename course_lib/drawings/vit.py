@@ -1,4 +1,4 @@
-"""How a picture becomes a sequence of tokens, and how a vision transformer reads them."""
+"""How an image becomes a sequence of tokens, and how a vision transformer reads them."""
 
 import torch
 
@@ -45,7 +45,7 @@ def _line(patch: torch.Tensor) -> Colours:
 
 
 @drawing(
-    f"""A picture of {BOAT.shape[0]} by {BOAT.shape[1]} pixels with a boat, in {CHANNELS} colours,
+    f"""An image of {BOAT.shape[0]} by {BOAT.shape[1]} pixels with a boat, in {CHANNELS} colours,
     is cut into {N} patches of {SIDE} by {SIDE} pixels. The pixels of each patch are laid in one
     line of {LONG} numbers. One learned matrix E, the same for all patches, turns each line into a
     token of width D. A learned class token is put in front, which makes {N + 1} rows. A row of the
@@ -64,7 +64,7 @@ def patches_to_tokens(s: Sketch) -> None:
     e = p.named(p.layer("*E*", w=28, beside=lines), "", f"({LONG}, *D*)", at="below", free=True)
 
     def table(name: str, role: str, first: str = "", *, thick: bool = False) -> Part:
-        """The row of the class token and those of the patches, which stand beside the lines."""
+        """The row of the class token and those of the patches, which are beside the lines."""
         parts = (
             p.cells([[None] * 4] * n, part, w=12, h=24, thick=thick)
             for n, part in ((1, first or role), (N, role))
@@ -89,7 +89,7 @@ def _role(n: int) -> str:
 
 
 @drawing(
-    f"""A picture of 4 by 4 whole numbers is cut into four patches of 2 by 2. Each patch becomes a
+    f"""An image of 4 by 4 whole numbers is cut into four patches of 2 by 2. Each patch becomes a
     line of four numbers, row after row: {"; ".join(listed(row) for row in FLAT)}. The lines are the
     rows of a matrix. Multiplied by a matrix of 4 by 3 whose numbers are 1 and minus 1, they become
     four tokens of width 3: {"; ".join(listed(row) for row in TOKENS)}. The row of patch {CHOSEN} is
@@ -121,12 +121,12 @@ def patches_by_hand(s: Sketch) -> None:
 
 
 @drawing(
-    f"""A vision transformer. A picture is cut into {N} patches, which the matrix E projects. A
+    f"""A vision transformer. An image is cut into {N} patches, which the matrix E projects. A
     class token is put in front and positions are added, which gives {N + 1} rows of width D. They
     pass L blocks, one after the other. In a block the rows go along the residual stream. A norm and
-    attention read them and add to them, then a norm and a feed-forward part do the same. After the
-    last block and a last norm only the row of the class token is read: the head turns it into one
-    logit for each class."""
+    attention read them and add to them, then a norm and a feed-forward sub-layer do the same. After
+    the last block and a last norm only the row of the class token is read: the head turns it into
+    one logit for each class."""
 )
 def vision_transformer(s: Sketch) -> None:
     """From pixels to logits, with the block of chapter 6 in the middle."""

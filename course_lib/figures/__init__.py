@@ -2,7 +2,7 @@
 
 ``figure("softmax-temperature")`` is all that a page writes: while the book is built it gives a
 fragment of a page with its script, in a live notebook a widget around the same.
-The Python function of the figure's name finds what stands there without a script; a test holds
+The Python function of the figure's name finds what is there without a script; a test holds
 the two to the same numbers.
 """
 
@@ -33,7 +33,7 @@ def figure(name: str, **options: Any) -> Any:
     ``options``: what it shows at first; see ``Options`` in the module of that name.
     """
     if name not in NAMES:
-        raise ValueError(f"no figure {name!r}, wanted one of {', '.join(NAMES)}")
+        raise ValueError(f"no figure {name!r}, expected one of {', '.join(NAMES)}")
     module = import_module(f"course_lib.figures.{name.replace('-', '_')}")
     known = module.Options.__dataclass_fields__
     if unknown := set(options) - set(known):

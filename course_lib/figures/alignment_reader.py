@@ -37,7 +37,7 @@ class Options(Figure):
         shape = (len(self.scores), *{len(row) for row in self.scores})
         if shape != (len(self.target), len(self.source)):
             wanted = (len(self.target), len(self.source))
-            raise ValueError(f"scores have shape {shape}, wanted one for each pair: {wanted}")
+            raise ValueError(f"scores have shape {shape}, expected one for each pair: {wanted}")
         super().__post_init__()
 
     def say(self, found: dict[str, Any]) -> str:

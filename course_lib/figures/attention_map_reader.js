@@ -29,7 +29,7 @@
   let rows = [];
   let heads = [];
 
-  // Another sentence has other words, so that the whole table is made anew.
+  // Another sentence has other words, so that the whole table is made again.
   function build() {
     const { words } = readings[state.sentence];
     rows = words.map((word, t) => {

@@ -33,9 +33,9 @@ class Control:
             for number, part in enumerate(value, 1):
                 self.check(f"{name} {number}", part)
         elif self.choices is not None and value not in self.choices:
-            raise ValueError(f"{name} is {value!r}, wanted one of {tuple(self.choices)}")
+            raise ValueError(f"{name} is {value!r}, expected one of {tuple(self.choices)}")
         elif self.high is not None and value is not None and not self.low <= value <= self.high:
-            raise ValueError(f"{name} is {value}, wanted {self.low} to {self.high}")
+            raise ValueError(f"{name} is {value}, expected {self.low} to {self.high}")
 
 
 def slider(default: Any, label: str, low: float, high: Any) -> Any:
@@ -57,7 +57,7 @@ def switch(default: bool, label: str) -> Any:
 class Figure(ABC):
     """What a page's figure shows at first; its module derives ``Options`` from it.
 
-    A limit that depends on another field is a function of the state, and its field stands after it.
+    A limit that depends on another field is a function of the state, and its field is after it.
     """
 
     title: ClassVar[str]
@@ -93,7 +93,7 @@ class Figure(ABC):
 
     @property
     def still(self) -> str:
-        """What stands on a page, as HTML, until a script draws more, and in a PDF or an EPUB."""
+        """What is on a page, as HTML, until a script draws more, and in a PDF or an EPUB."""
         return ""
 
     @classmethod
@@ -103,12 +103,12 @@ class Figure(ABC):
 
 
 def script(name: str) -> str:
-    """The script beside a figure's module, safe to stand inside a ``<script>`` element."""
+    """The script beside a figure's module, safe to be inside a ``<script>`` element."""
     return asset(f"{name.replace('-', '_')}.js").replace("</", "<\\/")
 
 
 def asset(name: str) -> str:
-    """Read a file that stands beside the figures' modules."""
+    """Read a file that is beside the figures' modules."""
     return files("course_lib.figures").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -125,7 +125,7 @@ class Page:
         return json.dumps(asdict(self.shown), ensure_ascii=False).replace("</", "<\\/")
 
     def fragment(self, before: str = "") -> str:
-        """The empty figure, or with what stands there before the script runs."""
+        """The empty figure, or with what is there before the script runs."""
         return (
             f'<figure class="course-figure" data-figure="{self.name}">'
             f"<figcaption>{self.shown.heading}</figcaption>{before}</figure>"

@@ -29,7 +29,7 @@ class Options(Figure):
     title = "Who has the same code?"
     use = (
         "Pick a place by a click, a tap or the arrow keys. The darker another one, the nearer its "
-        "code; = is the same code, and a ring marks a place that is far in the picture and yet "
+        "code; = is the same code, and a ring marks a place that is far in the image and yet "
         "nearer than a neighbour. Then change the code."
     )
 
@@ -60,7 +60,7 @@ def _codes(scheme: str, rows: int, columns: int) -> Tensor:
         base = 100.0 if scheme == "rotary" else 10_000.0
         halves = [sinusoidal_encoding(axis, WIDTH // 2, base=base) for axis in (r, c)]
         return torch.cat(halves, dim=1)
-    raise ValueError(f"scheme is {scheme!r}, wanted one of {', '.join(SCHEMES)}")
+    raise ValueError(f"scheme is {scheme!r}, expected one of {', '.join(SCHEMES)}")
 
 
 def collision_map(
@@ -74,7 +74,7 @@ def collision_map(
     below, left and right; and ``distinct``, the number of codes in the grid.
     """
     if not (0 <= row < rows and 0 <= column < columns):
-        raise ValueError(f"the place is ({row}, {column}), wanted one in {rows} x {columns}")
+        raise ValueError(f"the place is ({row}, {column}), expected one in {rows} x {columns}")
     codes = _codes(scheme, rows, columns)
     gaps = (codes[:, None] - codes).norm(dim=-1)
     equal = gaps < _SAME

@@ -37,7 +37,7 @@
     element("thead", {}, element("tr", {}, element("td"),
       ...range.map((j) => element("th", { scope: "col" }, `caption ${j + 1}`)))),
     element("tbody", {}, ...cells.map((row, i) =>
-      element("tr", {}, element("th", { scope: "row" }, `picture ${i + 1}`), ...row))));
+      element("tr", {}, element("th", { scope: "row" }, `image ${i + 1}`), ...row))));
 
   function draw() {
     const found = compute();
@@ -48,7 +48,7 @@
     }));
     const text = `Temperature ${found.temperature.toFixed(3)}. Pictures: loss ${found.by_row.toFixed(3)}, `
       + `${found.pictures} of ${count} prefer their own caption. Captions: loss `
-      + `${found.by_column.toFixed(3)}, ${found.captions} of ${count} prefer their own picture. `
+      + `${found.by_column.toFixed(3)}, ${found.captions} of ${count} prefer their own image. `
       + `Together: ${found.loss.toFixed(3)}.`;
     say(text, { ...state }, found);
   }
@@ -59,9 +59,9 @@
         (value) => { state.cooling = value; draw(); },
         (value) => `temperature ${(10 ** (-value / 10)).toFixed(3)}`),
       control("who is asked",
-        { options: [["pictures", "pictures"], ["captions", "captions"]], value: state.asked },
+        { options: [["pictures", "images"], ["captions", "captions"]], value: state.asked },
         (value) => { state.asked = value; draw(); }),
-      control("picture 1 is a hub", { type: "checkbox", checked: state.hub },
+      control("image 1 is a hub", { type: "checkbox", checked: state.hub },
         (value) => { state.hub = value; draw(); })),
     element("div", { class: "figure-scroll" }, table),
     spoken);

@@ -1,4 +1,4 @@
-"""A batch of pairs in its exam: what each picture and each caption answers at some temperature."""
+"""A batch of pairs in its exam: what each image and each caption answers at some temperature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,21 +27,21 @@ class Options(Figure):
 
     title = "The exam of a batch."
     use = (
-        "Rows are pictures, columns are captions, pairs stand on the diagonal. Cool the softmax, "
-        "change who is asked, and then let the first picture be a hub."
+        "Rows are images, columns are captions, pairs are on the diagonal. Cool the softmax, "
+        "change who is asked, and then let the first image be a hub."
     )
 
     cosines: Sequence[Sequence[float]] = _COSINES
     cooling: int = slider(5, "cooling", 0, 20)
-    asked: str = choice("pictures", "who is asked", {n: n for n in ("pictures", "captions")})
-    hub: bool = switch(False, "picture 1 is a hub")
+    asked: str = choice("pictures", "who is asked", {"pictures": "images", "captions": "captions"})
+    hub: bool = switch(False, "image 1 is a hub")
 
     def say(self, found: dict[str, Any]) -> str:
         n = len(found["weights"])
         return (
-            f"Temperature {found['temperature']:.3f}. Pictures: loss {found['by_row']:.3f}, "
+            f"Temperature {found['temperature']:.3f}. Images: loss {found['by_row']:.3f}, "
             f"{found['pictures']} of {n} prefer their own caption. Captions: loss "
-            f"{found['by_column']:.3f}, {found['captions']} of {n} prefer their own picture. "
+            f"{found['by_column']:.3f}, {found['captions']} of {n} prefer their own image. "
             f"Together: {found['loss']:.3f}."
         )
 
@@ -51,15 +51,15 @@ def contrastive_matrix(
 ) -> dict[str, Any]:
     """Answer the questions of a batch and mark the answers.
 
-    ``cosines``: cosine of each picture (row) with each caption (column); pairs on the diagonal;
+    ``cosines``: cosine of each image (row) with each caption (column); pairs on the diagonal;
     ``cooling``: the temperature is ``10 ** (-cooling / 10)``; ``asked``: whose answers are shown,
-    ``pictures`` (softmax by row) or ``captions`` (by column); ``hub``: whether :data:`HUB` is added
+    ``images`` (softmax by row) or ``captions`` (by column); ``hub``: whether :data:`HUB` is added
     to the first row. Returns the ``temperature``, the ``weights`` of the softmax (nested lists),
-    the losses ``by_row`` and ``by_column`` and their mean ``loss``, and how many pictures and
-    captions give most weight to their own, ``pictures`` and ``captions``.
+    the losses ``by_row`` and ``by_column`` and their mean ``loss``, and how many images and
+    captions give most weight to their own, ``images`` and ``captions``.
     """
     if asked not in ("pictures", "captions"):
-        raise ValueError(f"asked is {asked!r}, wanted pictures or captions")
+        raise ValueError(f"asked is {asked!r}, expected pictures or captions")
     s = torch.tensor(cosines, dtype=torch.float64)
     if hub:
         s[0] += HUB

@@ -22,8 +22,8 @@
     return { svg, holder: element("div", { class: "figure-panel" }, element("p", {}, caption), svg) };
   }
 
-  // The picture, run after run of one colour, and the map beside it.
-  const left = panel("the picture, and the map");
+  // The image, run after run of one colour, and the map beside it.
+  const left = panel("the image, and the map");
   const square = (i, x, more) => element("rect", {
     x: x + 4 * pixel * (i % side), y: 4 * pixel * Math.floor(i / side),
     width: 4 * pixel, height: 4 * pixel, ...more,

@@ -75,7 +75,7 @@
         + (picked ? ", picked" : fused ? ", fused with the picked token" : inArea ? ", in its area" : ""));
     }
     const mine = found.places[row][column];
-    const told = mine ? `stands at place ${mine} and is fused with ${found.fused.length - 1} others`
+    const told = mine ? `is at place ${mine} and is fused with ${found.fused.length - 1} others`
       : "lies between the samples";
     const text = `Dilation ${dilation}: ${found.windows} areas of ${found.size} x ${found.size} with `
       + `${window_ ** 2} samples each. Token (${row}, ${column}) ${told}. `

@@ -37,7 +37,7 @@ class Options(Figure):
 
     def say(self, found: dict[str, Any]) -> str:
         if mine := found["places"][self.row][self.column]:
-            told = f"stands at place {mine} and is fused with {len(found['fused']) - 1} others"
+            told = f"is at place {mine} and is fused with {len(found['fused']) - 1} others"
         else:
             told = "lies between the samples"
         looking = "With their neighbours" if self.around else "By themselves"
@@ -57,13 +57,13 @@ def dilation_groups(
     ``dilation``: one of :data:`DILATIONS`. Returns ``size`` and ``windows``, side and number of the
     areas; ``places``, for each token the number of its place in a window, from 1, or 0 if it isn't
     sampled (nested lists); ``area``, the samples of the area that the picked token lies in;
-    ``fused``, the tokens that stand at its place in all areas; ``read``, how many tokens the group
+    ``fused``, the tokens that are at its place in all areas; ``read``, how many tokens the group
     reads; and ``together``, how many the dilated groups read, without the local one.
     """
     if dilation not in DILATIONS:
-        raise ValueError(f"dilation is {dilation}, wanted one of {DILATIONS}")
+        raise ValueError(f"dilation is {dilation}, expected one of {DILATIONS}")
     if not (0 <= row < SIDE and 0 <= column < SIDE):
-        raise ValueError(f"the place is ({row}, {column}), wanted one in {SIDE} x {SIDE}")
+        raise ValueError(f"the place is ({row}, {column}), expected one in {SIDE} x {SIDE}")
     size, windows, _ = group_survey(SIDE, SIDE, WINDOW, dilation)
     line = sampled(SIDE, WINDOW, dilation).tolist()
     place = {token: index % WINDOW for index, token in enumerate(line)}

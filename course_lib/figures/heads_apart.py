@@ -31,7 +31,7 @@ class Options(Figure):
         """Refuse a query of another width, too."""
         super().__post_init__()
         if len(self.query) != 4:
-            raise ValueError(f"query is {self.query}, wanted four numbers")
+            raise ValueError(f"query is {self.query}, expected four numbers")
 
     def say(self, found: dict[str, Any]) -> str:
         (left, _), (right, _) = found["two"]["weights"]

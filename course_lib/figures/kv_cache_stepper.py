@@ -39,12 +39,12 @@ def kv_cache_stepper(n_source: int, step: int, cached: bool = True) -> dict[str,
     """Count what one decoder layer does up to a step of greedy writing, from 1.
 
     A row is the key and the value of one token. Without a cache everything written so far is read
-    anew at each step, in self-attention and in cross-attention. ``own`` (self-attention) and
+    again at each step, in self-attention and in cross-attention. ``own`` (self-attention) and
     ``memory`` (cross-attention) are what becomes of each row at this step: ``"kept"`` or ``"now"``;
     ``queries`` are the tokens that ask; ``rows_so_far`` and ``scores_so_far`` count all steps.
     """
     if step < 1:
-        raise ValueError(f"step is {step}, wanted at least 1")
+        raise ValueError(f"step is {step}, expected at least 1")
     work = [_work(n_source, t, cached) for t in range(1, step + 1)]
     first = step == 1
     return {

@@ -36,7 +36,7 @@
     if (run.losses.length % 10 === 0) examine();
   }
 
-  // A step for each picture, so that the page stays alive; where nothing should move, few pictures.
+  // A step for each frame, so that the page stays alive; where nothing should move, few frames.
   function go() {
     running = requestAnimationFrame(() => {
       step();
@@ -76,7 +76,7 @@
     element("line", { x1: size.left, x2: size.right, y1: guessing, y2: guessing, class: "guessing" }),
     words(size.right - 70, guessing - 5, "guessing"),
     words((size.left + size.right) / 2, size.bottom + 36, "loss in nats a digit, over the steps"), curves);
-  // A loss that is no number, or beyond the picture, is drawn at its upper edge.
+  // A loss that is no number, or beyond the plot, is drawn at its upper edge.
   const shownLoss = (value) => (value >= 0 ? value : size.most);
   const path = (losses) => losses.map((value, n) =>
     `${n ? "L" : "M"}${toX(n).toFixed(1)} ${toY(shownLoss(value)).toFixed(1)}`).join("");

@@ -271,7 +271,7 @@ def _curves(runs: Sequence[Sequence[float]]) -> str:
         "stroke-dasharray='1 4'/>"
     )
     for losses, color, dash in zip(runs, _COLORS, _DASHES, strict=False):
-        # The mean of five steps: two dozen points for each hundred are enough for a still picture.
+        # The mean of five steps: two dozen points for each hundred are enough for a still image.
         means = [sum(losses[t : t + 5]) / len(losses[t : t + 5]) for t in range(0, len(losses), 5)]
         points = " ".join(
             f"{24 + 306 * (5 * t + 2) / STEPS:.1f},{150 - 45 * min(loss, 3.1):.1f}"

@@ -167,9 +167,9 @@ def live_translator(
 
     ``source``: S German or Korean words; those that the model does not know are ``<unk>``;
     ``places``: position of each source word; 0 to S - 1 if not given; ``shown``: whose maps are
-    wanted, a key of :data:`KINDS`. Returns ``logits`` and ``probabilities`` ``(V)``, ``maps`` ``(L,
-    H, T, S)``, where a causal row ends with its own word, how many numbers are ``kept`` for the
-    next word, and the ``beams`` of :func:`search`.
+    returned, a key of :data:`KINDS`. Returns ``logits`` and ``probabilities`` ``(V)``, ``maps``
+    ``(L, H, T, S)``, where a causal row ends with its own word, how many numbers are ``kept`` for
+    the next word, and the ``beams`` of :func:`search`.
     """
     model, config = _exact().model, _exact().model.config
     tokens = torch.tensor([_exact().source.encode(source)])

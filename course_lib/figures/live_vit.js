@@ -27,7 +27,7 @@
       }
     }
 
-    // Paints what stands at a row and column of what is seen, wherever its patch came from.
+    // Paints what is at a row and column of what is seen, wherever its patch came from.
     function paint() {
       const value = (channel) => parseInt(state.colour.slice(1 + 2 * channel, 3 + 2 * channel), 16);
       const [row, column] = state.at.map((n) => n - n % state.brush);
@@ -55,7 +55,7 @@
     }
     const scale = 8;
     const canvas = element("canvas", { width: size * scale, height: size * scale, tabindex: 0, role: "application",
-      class: "live-picture", "aria-label": "the picture: arrow keys move the brush, space paints",
+      class: "live-picture", "aria-label": "the image: arrow keys move the brush, space paints",
       onkeydown: press, onfocus: () => draw(), onblur: () => draw(),
       onpointerdown: (event) => { canvas.setPointerCapture(event.pointerId); point(event); },
       onpointermove: (event) => { if (canvas.hasPointerCapture(event.pointerId)) point(event); } });
@@ -131,13 +131,13 @@
       try {
         state.pixels = await model.read(target.files[0]);
       } catch {
-        return draw("This file is no picture that the browser can read. ");
+        return draw("This file is no image that the browser can read. ");
       }
       draw();
     }
 
     root.querySelector(".figure-scroll")?.remove();
-    const chosen = control("picture", { options: Object.keys(data.pictures).map((name) => [name, name]), value: data.picture },
+    const chosen = control("image", { options: Object.keys(data.pictures).map((name) => [name, name]), value: data.picture },
       (name) => { choose(name); draw(); });
     root.append(
       element("div", { class: "figure-controls live-controls" },

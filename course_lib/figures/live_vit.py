@@ -1,4 +1,4 @@
-"""The course's trained vision transformer at work on a picture that a reader chooses or paints."""
+"""The course's trained vision transformer at work on an image that a reader chooses or paints."""
 
 import io
 from base64 import b64encode
@@ -48,7 +48,7 @@ _SHAPES: dict[str, str] = {
     "e 111111 11.7 13 12.9 17; e 111111 19.1 13 20.3 17; p d08080 15 19 17 19 16 21;"
     "e e8e2dc 12 20 20 26",
 }
-"""Rectangles, ellipses and polygons of each picture: a colour, then coordinates in pixels."""
+"""Rectangles, ellipses and polygons of each image: a colour, then coordinates in pixels."""
 
 _FINE = 8
 
@@ -60,7 +60,7 @@ def _draw(shapes: str, x: float = 0.0, y: float = 0.0) -> Tensor:
         kind, colour, *told = shape.split()
         numbers = [float(number) for number in told]
         at = [_FINE * (n + by) for n, by in zip(numbers, (x, y) * len(numbers), strict=False)]
-        if kind == "r":  # what reaches an edge of the picture goes on beyond it
+        if kind == "r":  # what reaches an edge of the image goes on beyond it
             at = [a + 1e3 * ((n >= 32) - (n <= 0)) for a, n in zip(at, numbers, strict=True)]
         {"r": pen.rectangle, "e": pen.ellipse, "p": pen.polygon}[kind](at, fill="#" + colour)
     file = io.BytesIO()
@@ -69,7 +69,7 @@ def _draw(shapes: str, x: float = 0.0, y: float = 0.0) -> Tensor:
 
 
 def draw_pictures(x: float = 0.0, y: float = 0.0) -> dict[str, Tensor]:
-    """Draw a small picture of each of a few classes.
+    """Draw a small image of each of a few classes.
 
     Returns bytes ``(3, 32, 32)`` by the name of the class.
 
@@ -116,15 +116,15 @@ class Options(Figure):
     Attributes:
         shuffled: Whether its patches lie in another order.
         shown: Whose map is large: 0 for rollout, then each head of each layer.
-        pictures: Drawings, as base64 of their bytes, row after row, three a pixel.
-        bins: For each tenth of confidence, how many test pictures were answered so surely, and the
+        images: Drawings, as base64 of their bytes, row after row, three a pixel.
+        bins: For each tenth of confidence, how many test images were answered so surely, and the
             share of correct answers among them.
         kilobytes: What a page loads when a reader wants the figure.
     """
 
     title = "A trained vision transformer at work."
     use = (
-        "Choose a drawing, load a picture of yours or paint on it. Shuffle the patches, take the "
+        "Choose a drawing, load an image of yours or paint on it. Shuffle the patches, take the "
         "positions away, and see what becomes of the answer and of each head's map."
     )
 
@@ -138,7 +138,7 @@ class Options(Figure):
 
     @property
     def seen(self) -> Tensor:
-        """The picture as it is read, its patches in their order ``(3, 32, 32)``."""
+        """The image as it is read, its patches in their order ``(3, 32, 32)``."""
         pixels = draw_pictures()[self.picture]
         order = torch.tensor(self._order)
         return rearrange_patches(pixels[None].float(), order, 4)[0].byte()
@@ -167,7 +167,7 @@ class Options(Figure):
         return rows[self.shown][1:]
 
     def _images(self, found: dict[str, Any]) -> list[str]:
-        """The picture as it is read, and the shown map, as HTML."""
+        """The image as it is read, and the shown map, as HTML."""
         weights = torch.tensor(self._shown(found)).view(8, 8)
         heat = torch.tensor([59.0, 130.0, 196.0])[:, None, None] - 255
         map_ = (255 + heat * weights / weights.max()).byte()
@@ -179,7 +179,7 @@ class Options(Figure):
 
     @property
     def still(self) -> str:
-        """The picture with and without its order and its positions, where no script draws it."""
+        """The image with and without its order and its positions, where no script draws it."""
         heads = (f"<th scope='col'>{text}</th>" for text in ("read", "map", "answer"))
         rows = [["<td></td>", *heads]]
         for shuffled, placed in ((False, True), (True, True), (False, False), (True, False)):
@@ -222,10 +222,10 @@ def _exact(placed: bool) -> ViT:
 
 @torch.no_grad()
 def live_vit(pixels: Sequence[int], order: Sequence[int], placed: bool = True) -> dict[str, Any]:
-    """Classify a picture, and say where the class token looks.
+    """Classify an image, and say where the class token looks.
 
     Returns ``logits`` and ``probabilities`` (10), ``attention`` (L, H, T) of the class token, and
-    its row of the ``rollout`` (T); the class token itself stands before the patches.
+    its row of the ``rollout`` (T); the class token itself is before the patches.
 
     Example:
         Where no patch is told its place, their order makes no difference.

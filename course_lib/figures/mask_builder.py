@@ -68,7 +68,7 @@ def mask_builder(
     nested lists, with ``-inf`` as a string and ``None`` where a convention cannot say it.
     """
     if side not in ("left", "right"):
-        raise ValueError(f"side is {side!r}, wanted left or right")
+        raise ValueError(f"side is {side!r}, expected left or right")
     real = length if real is None else real
     padding = padding_mask(torch.tensor([real]), length)[0, 0].expand(length, length)
     mask = padding.flip(-1) if side == "left" else padding

@@ -29,7 +29,7 @@ def trained_vit() -> ViT:
 
 
 def _vit() -> bytes:
-    """Its weights and what its pictures must be, without the logits that are kept beside them."""
+    """Its weights and what its images must be, without the logits that are kept beside them."""
     model = trained_vit()
     weights = {f"model.{name}": value.half() for name, value in model.state_dict().items()}
     told = asdict(model.config) | {"classes": CLASSES, "mean": MEAN, "std": PIXEL_STD}

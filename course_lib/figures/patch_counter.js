@@ -34,7 +34,7 @@
       x: x * scale, y: y * scale, width: width * scale, height: height * scale, style: `fill: ${fill}`,
     })), lines);
 
-  // As many tokens a line as the picture has pixels, and a square that is as wide as the tokens are many.
+  // As many tokens a line as the image has pixels, and a square that is as wide as the tokens are many.
   const cell = 5;
   const tall = (side + 1) * cell;
   const right = side * cell + 24;
@@ -93,7 +93,7 @@
     const work = sum(found.multiplications);
     say(`Patches of ${p} x ${p} pixels and a width of ${D}: ${count(N)} patches, each a line of `
       + `${found.line} numbers, and with the class token ${count(T)} tokens. `
-      + `${count(sum(found.parameters))} parameters, ${count(work)} multiplications a picture; `
+      + `${count(sum(found.parameters))} parameters, ${count(work)} multiplications an image; `
       + `scores and mixing take ${(100 * found.multiplications[4] / work).toFixed(1)} % of them.`,
     { ...state }, found);
   }

@@ -1,4 +1,4 @@
-"""A picture cut into patches: how many tokens it becomes, and what each part of a model costs."""
+"""An image cut into patches: how many tokens it becomes, and what each part of a model costs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ PARTS = (
     "cut, flatten", "matrix E", "class, positions", "projections", "scores, mixing",
     "feed-forward", "norm, head",
 )  # fmt: skip
-"""From the picture to the logits; the parts of all blocks together, each with its norm."""
+"""From the image to the logits; the parts of all blocks together, each with its norm."""
 
 Rectangle = tuple[int, int, int, int, str]
 Costs = Mapping[str, Mapping[str, Any]]
@@ -27,11 +27,11 @@ SHIP: Sequence[Rectangle] = (
     (0, 0, 21, 32, "#a8c4dc"), (21, 0, 11, 32, "#33546e"), *_HULL,
     (13, 11, 5, 10, "#ffffff"), (8, 14, 5, 4, "#aa3333"),
 )  # fmt: skip
-"""A picture of 32 x 32 pixels: row, column, height, width and colour, painted in this order."""
+"""An image of 32 x 32 pixels: row, column, height, width and colour, painted in this order."""
 
 
 def config_of(patch_size: int, d_model: int) -> ViTConfig:
-    """Make the model that is counted: four blocks and ten classes on pictures of 32 x 32.
+    """Make the model that is counted: four blocks and ten classes on images of 32 x 32.
 
     With patches of 4 and a width of 64 it is the model that comes with the book.
     """
@@ -51,7 +51,7 @@ class Options(Figure):
     title = "How many tokens, and what do they cost?"
     use = (
         "Move the side of the patches and the width. The model has four blocks and ten classes. "
-        "Products are multiplications for one picture; a bar is a share of its column."
+        "Products are multiplications for one image; a bar is a share of its column."
     )
 
     patch_size: int = choice(4, "side of a patch", PATCHES)
@@ -68,13 +68,13 @@ class Options(Figure):
             f"Patches of {self.patch_size} x {self.patch_size} pixels and a width of "
             f"{self.d_model}: {found['tokens'] - 1:,} patches, each a line of {found['line']} "
             f"numbers, and with the class token {found['tokens']:,} tokens. "
-            f"{sum(found['parameters']):,} parameters, {sum(work):,} multiplications a picture; "
+            f"{sum(found['parameters']):,} parameters, {sum(work):,} multiplications an image; "
             f"scores and mixing take {share:.1f} % of them."
         )
 
 
 def patch_counter(patch_size: int, d_model: int) -> dict[str, Any]:
-    """Count what a vision transformer makes of a picture of 32 x 32, part by part.
+    """Count what a vision transformer makes of an image of 32 x 32, part by part.
 
     Returns ``tokens``: T, with the class token; ``line``: numbers of a patch; ``parameters`` and
     ``multiplications``: for each of :data:`PARTS`.

@@ -91,7 +91,7 @@
     const unknown = found.tokens[0][1] < 0;
     known.replaceChildren(...here.map((place) => drawing(unknown ? -1 : at.get(place))));
     known.setAttribute("aria-label", unknown ? "Nothing: no patch has a place"
-      : `The picture with ${found.moved} patches in a wrong place`);
+      : `The image with ${found.moved} patches in a wrong place`);
     const told = unknown ? "No patch is told a place."
       : `${found.moved} of ${n} patches are told a place that isn't theirs.`;
     say(`${told} The mean output of the attention layer changes by ${found.change.toFixed(3)}.`,
@@ -116,7 +116,7 @@
           onclick: () => { state.order = [...here]; held = null; draw(); } }, "Put back"))),
     element("div", { class: "figure-panels" },
       panel("tokens, in the order of reading", received),
-      panel("the picture that can be put together", known)),
+      panel("the image that can be put together", known)),
     spoken);
   draw();
 };

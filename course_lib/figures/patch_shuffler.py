@@ -1,4 +1,4 @@
-"""A picture in patches that are shuffled with or without their positions."""
+"""An image in patches that are shuffled with or without their positions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ TELLINGS = {
 
 
 def picture(seed: int = 11) -> list[list[str]]:
-    """A small picture cut into patches: of each the pixels' colours as ``#rrggbb``, row by row."""
+    """A small image cut into patches: of each the pixels' colours as ``#rrggbb``, row by row."""
     made = shape_images(
         1, torch.Generator().manual_seed(seed), size=SIDE**2, n_shapes=2, noise=0.03
     )
@@ -40,7 +40,7 @@ class Options(Figure):
     title = "Shuffled patches: what arrives?"
     use = (
         "First the tokens in the order in which they are read, each with the row and column that "
-        "it is told; then the picture that can be put together from them. Shuffle, or press two "
+        "it is told; then the image that can be put together from them. Shuffle, or press two "
         "tokens to exchange them, and choose what moves."
     )
 
@@ -69,18 +69,18 @@ def _features(patches: Sequence[Sequence[str]]) -> Tensor:
 def patch_shuffler(
     patches: Sequence[Sequence[str]], order: Sequence[int], telling: str = "together"
 ) -> dict[str, Any]:
-    """What a model receives from a shuffled picture, and whether it notices.
+    """What a model receives from a shuffled image, and whether it notices.
 
     The model is one head of attention whose queries, keys and values are the tokens, and a mean
     over its outputs. A token is the mean colour of a patch plus, if there are positions, the code
     of the place that it is told. ``tokens`` are pairs of a patch and the place it is told, -1 for
-    none; ``change`` is by how much the mean output differs from that for the picture as it was.
+    none; ``change`` is by how much the mean output differs from that for the image as it was.
     """
     n = len(patches)
     if telling not in TELLINGS:
-        raise ValueError(f"telling is {telling!r}, wanted one of {', '.join(TELLINGS)}")
+        raise ValueError(f"telling is {telling!r}, expected one of {', '.join(TELLINGS)}")
     if sorted(order) != list(range(n)):
-        raise ValueError(f"order has {len(order)} entries, wanted a permutation of {n}")
+        raise ValueError(f"order has {len(order)} entries, expected a permutation of {n}")
     here = list(range(n))
     shown = here if telling == "positions" else list(order)
     told = {"together": list(order), "patches": here, "positions": list(order), "none": [-1] * n}

@@ -84,11 +84,11 @@ def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> d
     uniform and to it.
     """
     if not 1 <= factor <= 4:
-        raise ValueError(f"factor is {factor}, wanted 1 to 4")
+        raise ValueError(f"factor is {factor}, expected 1 to 4")
     if by not in MEASURES:
-        raise ValueError(f"by is {by!r}, wanted one of {', '.join(MEASURES)}")
+        raise ValueError(f"by is {by!r}, expected one of {', '.join(MEASURES)}")
     if not 0 <= query < LENGTH:
-        raise ValueError(f"query is {query}, wanted 0 to {LENGTH - 1}")
+        raise ValueError(f"query is {query}, expected 0 to {LENGTH - 1}")
     scores = torch.tensor(SCORES, dtype=torch.float64)
     size = budget(LENGTH, factor)
     drawn = scores.gather(1, torch.tensor(ORDER)[:, :size])

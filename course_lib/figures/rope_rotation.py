@@ -46,7 +46,7 @@ class Options(Figure):
 
 
 def rope_rotation(query: int, key: int, base: float = 100) -> dict[str, Any]:
-    """Turn a query and a key by where they stand, and let them meet.
+    """Turn a query and a key by where they are, and let them meet.
 
     Returns the turned ``query_hands`` and ``key_hands`` (lists of 8), what each pair adds to the
     score as ``parts`` (4), their sum ``score``, and the score with keys at all positions from 0 to

@@ -45,7 +45,7 @@ def softmax_temperature(
     softmax's Jacobian, ``1 - sum(weights ** 2)``, which is how much gradient gets through.
     """
     if temperature <= 0:
-        raise ValueError(f"temperature is {temperature}, wanted more than 0")
+        raise ValueError(f"temperature is {temperature}, expected more than 0")
     width = math.sqrt(d_head)
     logits = torch.tensor(scores, dtype=torch.float64) * (1.0 if scaled else width) / temperature
     weights = logits.softmax(dim=-1)

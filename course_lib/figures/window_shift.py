@@ -42,7 +42,7 @@ class Options(Figure):
         return (
             f"Windows moved by {self.shift}. Token ({self.row}, {self.column}) is in window {name} "
             f"and attends to {len(found['attends'])} tokens; {len(found['strangers'])} in it from "
-            f"elsewhere in the picture are {told}. The mask forbids {found['blocked']} pairs of "
+            f"elsewhere in the image are {told}. The mask forbids {found['blocked']} pairs of "
             "the grid."
         )
 
@@ -53,14 +53,14 @@ def window_shift(
     """Say for each token its window, and whom one of them attends to.
 
     Returns ``windows``, the number of each token's window (nested lists, where the tokens are in
-    the picture); ``attends``, whom the picked token attends to; ``strangers``, those in its window
+    the image); ``attends``, whom the picked token attends to; ``strangers``, those in its window
     that came round another edge than it did; and ``blocked``, the pairs of the whole grid that the
     mask forbids.
     """
     if not 0 <= shift < WINDOW:
-        raise ValueError(f"shift is {shift}, wanted 0 to {WINDOW - 1}")
+        raise ValueError(f"shift is {shift}, expected 0 to {WINDOW - 1}")
     if not (0 <= row < ROWS and 0 <= column < COLUMNS):
-        raise ValueError(f"the place is ({row}, {column}), wanted one in {ROWS} x {COLUMNS}")
+        raise ValueError(f"the place is ({row}, {column}), expected one in {ROWS} x {COLUMNS}")
     layout = Layout((ROWS, COLUMNS), (WINDOW, WINDOW), (shift, shift))
     allowed, shared = (grid_connections(layout, masked=m) for m in (True, False))
     mine = row * COLUMNS + column

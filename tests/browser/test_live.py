@@ -255,7 +255,7 @@ def test_a_picture_is_shuffled_and_loses_its_positions(seen: Any) -> None:
         assert apart(one, [other[0], *moved]) < 1e-9
     drawn = live_vit.draw_pictures()
     for name in drawn:
-        seen.get_by_role("combobox", name="picture").select_option(name)
+        seen.get_by_role("combobox", name="image").select_option(name)
         assert check(seen)["inputs"]["pixels"] == drawn[name].flatten().tolist()
     names = seen.locator(".live-next .live-word").all_inner_texts()
     shares = [float(text) for text in seen.locator(".live-next .live-share").all_inner_texts()]
@@ -326,7 +326,7 @@ def test_a_picture_of_a_readers_own_is_made_small_as_by_python(seen: Any, tmp_pa
         check(seen)
     (tmp_path / "text.png").write_text("no picture")
     seen.get_by_label("your own").set_input_files(tmp_path / "text.png")
-    seen.get_by_text("This file is no picture").wait_for()
+    seen.get_by_text("This file is no image").wait_for()
 
 
 def test_a_series_is_forecast_and_parts_are_taken_away(opened: Callable[[str], Any]) -> None:

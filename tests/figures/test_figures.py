@@ -59,7 +59,7 @@ def test_equal_scores_have_the_largest_entropy() -> None:
     found = softmax_temperature([2.0] * 5, temperature=0.1)
     assert found["entropy"] == pytest.approx(math.log(5))
     assert found["slope"] == pytest.approx(0.8)
-    with pytest.raises(ValueError, match="temperature is 0, wanted more than 0"):
+    with pytest.raises(ValueError, match="temperature is 0, expected more than 0"):
         softmax_temperature([1.0], temperature=0)
 
 
@@ -132,7 +132,7 @@ def test_a_cache_saves_rows_and_not_what_is_looked_at() -> None:
         assert few["own"].count("now") == few["queries"] == 1 and set(many["own"]) == {"now"}
         assert many["queries"] == t
     assert kept[-1]["rows_so_far"] == 4 + 6 and anew[-1]["rows_so_far"] == 6 * 4 + 21
-    with pytest.raises(ValueError, match="step is 0, wanted at least 1"):
+    with pytest.raises(ValueError, match="step is 0, expected at least 1"):
         kv_cache_stepper(3, 0)
 
 
@@ -148,7 +148,7 @@ def test_few_keys_misjudge_and_all_do_not() -> None:
     assert probsparse_ranking(1)["misjudged"]
     shuns, likes = (probsparse_ranking(query=query)["kl"] for query in (4, 9))
     assert shuns[0] > likes[0] and shuns[1] < likes[1]
-    with pytest.raises(ValueError, match="factor is 5, wanted 1 to 4"):
+    with pytest.raises(ValueError, match="factor is 5, expected 1 to 4"):
         probsparse_ranking(5)
 
 
@@ -173,7 +173,7 @@ def test_on_a_line_the_end_of_a_row_touches_the_next() -> None:
     distances = collision_map("line", 8, 8, 1, 0)["distances"]
     assert distances[0][7] == pytest.approx(distances[1][1]) and distances[0][0] > distances[0][7]
     assert collision_map("concatenated", 8, 8, 1, 0)["mistaken"] == []
-    with pytest.raises(ValueError, match=r"the place is \(8, 0\), wanted one in 8 x 8"):
+    with pytest.raises(ValueError, match=r"the place is \(8, 0\), expected one in 8 x 8"):
         collision_map("line", 8, 8, 8, 0)
 
 
@@ -190,9 +190,9 @@ def test_a_mask_cuts_off_windows_at_the_edge(shift: int) -> None:
 
 
 def test_windows_are_moved_within_bounds() -> None:
-    with pytest.raises(ValueError, match="shift is 4, wanted 0 to 3"):
+    with pytest.raises(ValueError, match="shift is 4, expected 0 to 3"):
         window_shift(4)
-    with pytest.raises(ValueError, match=r"the place is \(8, 0\), wanted one in 8 x 12"):
+    with pytest.raises(ValueError, match=r"the place is \(8, 0\), expected one in 8 x 12"):
         window_shift(1, True, 8, 0)
 
 
@@ -210,7 +210,7 @@ def test_tokens_that_share_a_key_stand_at_one_place(dilation: int) -> None:
 def test_a_token_between_the_samples_shares_no_key() -> None:
     assert dilation_groups(2, False, 0, 1)["fused"] == []
     assert dilation_groups(1, False, 0, 1)["read"] == SIDE**2
-    with pytest.raises(ValueError, match=r"dilation is 3, wanted one of \(1, 2, 4\)"):
+    with pytest.raises(ValueError, match=r"dilation is 3, expected one of \(1, 2, 4\)"):
         dilation_groups(3)
 
 
@@ -225,7 +225,7 @@ def test_twice_the_length_costs_full_attention_four_times() -> None:
         "1000 thousand",
         "35.2 trillion",
     ]
-    with pytest.raises(ValueError, match="length is 1000, wanted one of"):
+    with pytest.raises(ValueError, match="length is 1000, expected one of"):
         CostOptions(length=1000)
 
 
@@ -235,7 +235,7 @@ def test_only_what_comes_apart_changes_what_attention_sees() -> None:
     assert changes["together"] < 1e-12 and changes["none"] < 1e-12
     # Backwards is its own way back, so that both ways of coming apart are the same one.
     assert changes["patches"] == pytest.approx(changes["positions"]) and changes["patches"] > 0.01
-    with pytest.raises(ValueError, match="wanted a permutation of 16"):
+    with pytest.raises(ValueError, match="expected a permutation of 16"):
         patch_shuffler(picture(), [0] * 16)
 
 
@@ -275,7 +275,7 @@ def test_a_hub_passes_its_own_exam_and_spoils_the_captions() -> None:
     columns = contrastive_matrix(cosines, asked="captions")["weights"]
     assert [sum(column) for column in zip(*columns, strict=True)] == pytest.approx([1] * 5)
     assert contrastive_matrix([[0.3] * 4] * 4, 20)["loss"] == pytest.approx(math.log(4))
-    with pytest.raises(ValueError, match="asked is 'both', wanted pictures or captions"):
+    with pytest.raises(ValueError, match="asked is 'both', expected pictures or captions"):
         contrastive_matrix(cosines, asked="both")
 
 
@@ -298,7 +298,7 @@ def test_the_maps_of_the_trained_reader_are_small_and_whole(
                 assert all(abs(sum(row) - 1000) <= len(row) / 2 for row in rows)
     monkeypatch.setenv("COURSE_BOOK", "1")
     assert len(figure("attention-map-reader")._repr_html_()) < 150_000
-    with pytest.raises(ValueError, match=r"layer is 3, wanted one of \(0, 1, 2\)"):
+    with pytest.raises(ValueError, match=r"layer is 3, expected one of \(0, 1, 2\)"):
         HeadOptions(layer=3, head=0)
 
 
@@ -308,7 +308,7 @@ def test_a_plan_finds_more_with_more_pairs_and_is_fooled_one_time_in_twenty() ->
     assert 0.36 < plan["found"][3] / PLANS < 0.45 and plan["wrong"] < 5
     assert len(plan["found"]) == MOST - 1 and plan["found"][-1] > 0.97 * PLANS
     assert all(0.03 * PLANS < count < 0.07 * PLANS for count in paired_plans(0, 0.02, 2)["found"])
-    with pytest.raises(ValueError, match="pairs is 1, wanted 2 to 20"):
+    with pytest.raises(ValueError, match="pairs is 1, expected 2 to 20"):
         PlanOptions(pairs=1)
 
 
@@ -323,7 +323,7 @@ def test_one_head_keeps_to_one_average_and_two_heads_need_not() -> None:
         assert found["one"]["scores"] == [parts]
     apart = heads_apart([4, 4, 4, -4])["two"]["weights"]
     assert apart[0][0] > 0.99 and apart[1][0] < 0.01
-    with pytest.raises(ValueError, match="query 3 is 5, wanted -4 to 4"):
+    with pytest.raises(ValueError, match="query 3 is 5, expected -4 to 4"):
         HeadQuery(query=(1, 1, 5, 1))
 
 
@@ -341,7 +341,7 @@ def test_only_some_maps_beat_random_patches() -> None:
     heights = {trial.name: sum(trial.curve) / 17 for trial in trials}
     chance = sum(luck.curve) / 17
     assert heights["rollout"] < chance - 0.1 < chance + 0.05 < heights["layer 3, head 1"]
-    with pytest.raises(ValueError, match="step is 17, wanted 0 to 16"):
+    with pytest.raises(ValueError, match="step is 17, expected 0 to 16"):
         TrialOptions(step=17)
 
 
@@ -388,7 +388,7 @@ def test_options_are_checked() -> None:
         figure("softmax")
     with pytest.raises(ValueError, match=r"figure 'mask-builder' has no option \['heads'\]"):
         figure("mask-builder", heads=2)
-    with pytest.raises(ValueError, match=r"scores have shape \(1, 2\), wanted .*\(1, 3\)"):
+    with pytest.raises(ValueError, match=r"scores have shape \(1, 2\), expected .*\(1, 3\)"):
         figure("alignment-reader", source=["a", "b", "c"], target=["d"], scores=[[1.0, 2.0]])
 
 
@@ -440,5 +440,5 @@ def test_a_figure_refuses_what_no_control_can_show(name: str) -> None:
         wrong = "no choice" if now.high is None else now.high + 1
         if isinstance(getattr(first, field), list | tuple):
             wrong = [wrong]
-        with pytest.raises(ValueError, match=rf"{field}( 1)? is .*, wanted "):
+        with pytest.raises(ValueError, match=rf"{field}( 1)? is .*, expected "):
             options(**{field: wrong})

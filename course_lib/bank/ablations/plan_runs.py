@@ -26,16 +26,16 @@ def _chance(t: Trial, *args: float) -> None:
 
 
 def _follows(t: Trial, *args: float) -> None:
-    """Expect the fewest pairs whose chance, as the answer has it, is the wanted one."""
+    """Expect the fewest pairs whose chance, as the answer has it, is the target."""
     difference, spread, _, *rest = args
     n = _both(t, *args)[1]
-    t.expect(float(n) == int(n) >= 1, f"pairs is {n}, wanted a whole number; {_told(*args)}")
+    t.expect(float(n) == int(n) >= 1, f"pairs is {n}, expected a whole number; {_told(*args)}")
     power = rest[0] if rest else 0.8
     chances = [_both(t, difference, spread, int(m), *rest)[0] for m in (n, max(1, n - 1))]
     t.expect(
         chances[0] > power - 1e-6 and (n == 1 or chances[1] < power + 1e-6),
         f"pairs is {n}, where your chance is {chances[0]:.4g}, and {chances[1]:.4g} with one pair"
-        f" fewer; wanted the fewest with at least {power:g}; {_told(*args)}",
+        f" fewer; expected the fewest with at least {power:g}; {_told(*args)}",
     )
 
 
@@ -68,7 +68,7 @@ def half(t: Trial) -> None:
 
 @exercise.prop(1, "Put the number of pairs that you return in: which chance comes out?")
 def pairs(t: Trial) -> None:
-    """the fewest pairs whose chance is the wanted one, by your own chance"""
+    """the fewest pairs whose chance is the target, by your own chance"""
     difference = t.integer(10, 90) / 1000
     for times in (1.9, 3.1, 5.3):
         _follows(t, difference, times * difference, 3)

@@ -8,7 +8,7 @@ from course_lib.bank.prelude import math, torch
 def reference(
     difference: float, spread: float, pairs: int, power: float = 0.8, quantile: float = 1.96
 ) -> tuple[float, int]:
-    """The chance that a plan finds a difference, and the pairs that a wanted chance asks for."""
+    """The chance that a plan finds a difference, and the pairs that a target power needs."""
     normal = NormalDist()
     if spread == 0:
         return 1.0, 1
@@ -64,7 +64,7 @@ def rounded_down(difference, spread, pairs, power=0.8, quantile=1.96):
     return chance, max(1, math.floor(wanted**2))
 
 
-@exercise.mistake("Where exactly 16 pairs have the wanted chance, how many do you return?")
+@exercise.mistake("Where exactly 16 pairs have the target chance, how many do you return?")
 def always_one_more(difference, spread, pairs, power=0.8, quantile=1.96):
     """The pairs are the next whole number above the solution."""
     from statistics import NormalDist

@@ -4,7 +4,7 @@ from course_lib.bank.prelude import math, torch
 
 @exercise.answer
 def reference(n_keys: int, weight: float) -> float:
-    """Half the logarithm of the odds that are wanted against all others."""
+    """Half the logarithm of the target odds against all others."""
     return 0.5 * math.log(max(1.0, (n_keys - 1) * weight / (1 - weight)))
 
 
@@ -28,7 +28,7 @@ def rival_of_itself(n_keys, weight):
     return 0.5 * math.log(n_keys * weight / (1 - weight))
 
 
-@exercise.mistake("The others share what is left of the weight. Against how much do they stand?")
+@exercise.mistake("The others share what is left of the weight. How much is there against them?")
 def numerator_forgotten(n_keys, weight):
     """What the others share decides alone."""
     if n_keys == 1 or weight * n_keys <= 1:

@@ -43,18 +43,18 @@ def slope(t: Trial) -> None:
     try:
         lead = float(lead)
     except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"the result is {kind(lead)}, wanted a number") from None
+        raise Wrong(f"the result is {kind(lead)}, expected a number") from None
     winner = 1 / (1 + (n_keys - 1) * math.exp(min(700.0, -lead)))
     found = 4 * winner * (1 - winner)
     t.expect(
         winner >= 0.5,
         f"at a lead of {lead:.4g} over {n_keys - 1} keys the winner's weight is {winner:.4g},"
-        " wanted at least half of it",
+        " expected at least half of it",
     )
     t.expect(
         abs(found - share) < 1e-3 * share,
         f"at a lead of {lead:.4g} over {n_keys - 1} keys the winner's weight is {winner:.4g} and"
-        f" its slope {found:.3g} of the largest, wanted {share:g}",
+        f" its slope {found:.3g} of the largest, expected {share:g}",
     )
 
 

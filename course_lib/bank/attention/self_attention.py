@@ -83,7 +83,7 @@ def mask(t: Trial) -> None:
     t.same(x, apart, one, 2 * one, keep, note="scores of 65,536 and -65,536")
 
 
-@exercise.prop(1, "Which step looks at where a token stands rather than at what it is?")
+@exercise.prop(1, "Which step looks at the place of a token rather than at its content?")
 def permutation(t: Trial) -> None:
     """permuting the tokens permutes the outputs, and rows and columns of the weights, alike"""
     x, w, order = t.randn(2, 6, 4), _projections(t, 4, 4, 4), t.permutation(6)

@@ -54,7 +54,7 @@ def _put_together(t: Trial, *args: Any, note: str = "", **norm: str) -> None:
     t.expect(far < 0.01, f"{note + ': ' if note else ''}the tokens are off by up to {far:.3g}")
 
 
-@exercise.prop(2, "Draw the stream as a line. What stands on it, and what beside it?")
+@exercise.prop(2, "Draw the stream as a line. What is on it, and what beside it?")
 def pre_norm(t: Trial) -> None:
     """both parts, their norms and their residual connections"""
     _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 2)
@@ -71,7 +71,7 @@ def post_norm(t: Trial) -> None:
     0.5, "Print the shapes of the two feed-forward matrices. And which nonlinearity is asked for?"
 )
 def feed_forward(t: Trial) -> None:
-    """the feed-forward part may have any width and uses the exact GELU"""
+    """the feed-forward sub-layer may have any width and uses the exact GELU"""
     for width in (2, t.integer(9, 20)):
         t.same(3 * t.randn(1, 3, 8), _state(t, 8, width), 1, note=f"feed-forward width {width}")
 

@@ -80,7 +80,7 @@ def one_norm(x, state, n_heads, norm="pre", mask=None):
     return ln(x + ffn(x))
 
 
-@exercise.mistake("Which tokens does the feed-forward part read: those from before attention?")
+@exercise.mistake("Which tokens does the feed-forward sub-layer read: those from before attention?")
 def side_by_side(x, state, n_heads, norm="pre", mask=None):
     """Both parts read the block's input, and what they give is added up."""
     width = x.shape[-1:]
@@ -123,7 +123,7 @@ def one_residual(x, state, n_heads, norm="pre", mask=None):
 
 @exercise.mistake("What does your nonlinearity give at -0.5, and what does GELU?")
 def relu(x, state, n_heads, norm="pre", mask=None):
-    """Any nonlinearity will do in the feed-forward part."""
+    """Any nonlinearity will do in the feed-forward sub-layer."""
     width = x.shape[-1:]
 
     def ln(y, name):
@@ -144,7 +144,7 @@ def relu(x, state, n_heads, norm="pre", mask=None):
 
 @exercise.mistake("Call your block with both orders. Do the outputs differ?")
 def always_pre(x, state, n_heads, norm="pre", mask=None):
-    """Where the norm stands makes no difference to what a block computes."""
+    """The place of the norm makes no difference to what a block computes."""
     width = x.shape[-1:]
 
     def ln(y, name):

@@ -74,7 +74,7 @@ def shifted_first(x, scale, shift, eps=1e-5):
     return ((out + shift) * scale).to(x.dtype)
 
 
-@exercise.mistake("By what number does torch's `std` divide? And what is to stand under the root?")
+@exercise.mistake("By what number does torch's `std` divide? And what is to be under the root?")
 def deviation_and_epsilon(x, scale, shift, eps=1e-5):
     """The norm is the standard score of statistics, with an epsilon to be safe."""
     return scale * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + shift

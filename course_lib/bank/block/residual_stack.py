@@ -15,7 +15,7 @@ exercise = Exercise(
     chapter="06_block.html#block-order",
     outcomes=("block.assemble", "block.stream"),
     example=lambda t: (t.randn(2, 3, 4), _matrices(t, 2, 4)),
-    severe={"post_norm": "every norm stands in another place, and the last one is missing"},
+    severe={"post_norm": "every norm is in another place, and the last one is missing"},
 )
 
 
@@ -104,7 +104,7 @@ def no_side_effect(t: Trial) -> None:
 
 
 def colleagues_stack(x, matrices, keep=None, dropout=0.0):
-    """Where a norm, a sum and a dropout stand is a matter of taste."""
+    """The places of a norm, a sum and a dropout are a matter of taste."""
     width = x.shape[-1:]
     for layer, matrix in enumerate(matrices):
         x = F.layer_norm(x, width)

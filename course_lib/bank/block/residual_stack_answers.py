@@ -68,7 +68,7 @@ def not_scaled_up(x, matrices, keep=None, dropout=0.0):
 
 @exercise.mistake("Does a part read normed tokens in your version?")
 def post_norm(x, matrices, keep=None, dropout=0.0):
-    """The norm stands behind each sum, and so the last one is there already."""
+    """The norm follows each sum, so the last one is there already."""
     width = x.shape[-1:]
     for layer, matrix in enumerate(matrices):
         out = torch.tanh(x @ matrix)
@@ -92,10 +92,10 @@ def input_dropped(x, matrices, keep=None, dropout=0.0):
 
 @exercise.alternative
 def sum_of_parts(x, matrices, keep=None, dropout=0.0):
-    """Keeps the list of all that was added, and sums it up anew for every layer; warns."""
+    """Keeps the list of all that was added, and sums it up again for every layer; warns."""
     import warnings
 
-    warnings.warn("summing anew", stacklevel=1)
+    warnings.warn("summing again", stacklevel=1)
     norm = nn.LayerNorm(x.shape[-1], elementwise_affine=False)
     added = [x]
     for layer in range(matrices.shape[0]):

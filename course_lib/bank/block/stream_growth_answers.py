@@ -32,7 +32,7 @@ def one_part_a_block(n_layers, start, gain, norm="pre"):
     return 1.0, math.sqrt(gain)
 
 
-@exercise.mistake("Where do the norms of pre-norm stand: on the stream, or beside it?")
+@exercise.mistake("Where are the norms of pre-norm: on the stream, or beside it?")
 def norms_hold_it(n_layers, start, gain, norm="pre"):
     """With norms in every block the stream stays at variance 1, in either order."""
     if norm == "none":

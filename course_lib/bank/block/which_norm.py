@@ -77,7 +77,7 @@ def first_token(t: Trial) -> None:
 
 @exercise.prop(1, "You are not told which token was exchanged. What tells you?")
 def any_token(t: Trial) -> None:
-    """wherever the exchanged token stands, and although a channel of it has stayed"""
+    """wherever the exchanged token is, and although a channel of it has stayed"""
     for norm in ("sentence", "batch"):
         place = (t.integer(1, 2), t.integer(1, 3))
         kept = _experiment(t, norm, place=place, stays=True)
@@ -107,9 +107,9 @@ def rounding(t: Trial) -> None:
     0.5, "Behind a layer norm *every* token has a mean of 0, not one and not all together."
 )
 def fitting_by_chance(t: Trial) -> None:
-    """a frozen norm is not taken for another when what it remembers fits by chance"""
+    """a frozen norm is not taken for another when what it remembers happens to fit"""
     for fit in ("all", "token"):
-        t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that fits by chance")
+        t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that happens to fit")
         t.same(*_experiment(t, "layer"))
     below = _experiment(t, "frozen", fit="negative")
     t.same(*below, note="a frozen norm that remembers larger tokens than these")

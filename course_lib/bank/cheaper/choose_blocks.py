@@ -46,11 +46,11 @@ def own_block(t: Trial) -> None:
         t.same(*drawn(t, T), block, 0, note=f"{T} tokens in blocks of {block}, none chosen")
 
 
-@exercise.prop(1, "If there are fewer earlier blocks than are wanted, all of them are read.")
+@exercise.prop(1, "If there are fewer earlier blocks than are needed, all of them are read.")
 def all_blocks(t: Trial) -> None:
     """enough chosen: it is causal attention"""
     for T in (6, t.integer(7, 8)):
-        t.same(*drawn(t, T), 2, 9, note=f"{T} tokens in blocks of 2, nine wanted")
+        t.same(*drawn(t, T), 2, 9, note=f"{T} tokens in blocks of 2, nine to read")
 
 
 @exercise.prop(

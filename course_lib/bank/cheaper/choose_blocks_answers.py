@@ -38,7 +38,7 @@ def own_block_competes(q, k, v, block, wanted):
     return attend(q, k, v, tokens(picked, block).tril() | torch.eye(T, dtype=torch.bool))
 
 
-@exercise.mistake("Count how often each key stands in the sum of the exponentials.")
+@exercise.mistake("Count how often each key occurs in the sum of the exponentials.")
 def own_block_twice(q, k, v, block, wanted):
     """The own block is read, and may be chosen once more among the others."""
     T, n = q.shape[-2], q.shape[-2] // block

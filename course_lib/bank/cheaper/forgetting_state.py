@@ -77,7 +77,7 @@ def as_a_table(t: Trial) -> None:
 @exercise.prop(
     1,
     "A token that was written three steps ago: how often has it been multiplied by the decay, and"
-    " where do its features stand besides the numerator?",
+    " where are its features used besides the numerator?",
 )
 def fading(t: Trial) -> None:
     """with a decay older tokens count less, those before the first call too"""
@@ -91,7 +91,7 @@ def fading(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "One key (1, 2) and one value (3, 5), as features already: which four numbers stand where?"
+    "One key (1, 2) and one value (3, 5), as features already: which four numbers, and where?"
     " And by what has the newest token been multiplied when the call ends?",
 )
 def state_back(t: Trial) -> None:

@@ -69,7 +69,7 @@ def total_never_fades(q, k, v, state, total, decay=1.0):
     return torch.stack(outs, -2), state, total
 
 
-@exercise.mistake("In the table of weights, which factor stands on the diagonal?")
+@exercise.mistake("In the table of weights, which factor is on the diagonal?")
 def newest_fades_too(q, k, v, state, total, decay=1.0):
     """A token is written first, and then everything in the state fades."""
     q, k = features(q), features(k)

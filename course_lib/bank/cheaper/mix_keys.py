@@ -90,7 +90,7 @@ def nothing(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "T, S, Dh, Dv and the rank are five different numbers. Which one stands under the root?"
+    0.5, "T, S, Dh, Dv and the rank are five different numbers. Which one is under the root?"
 )
 def other_shapes(t: Trial) -> None:
     """two different matrices; queries from elsewhere, another width of values, large scores"""

@@ -32,7 +32,7 @@ def keys_alone(q, k, v, e, f, real=None):
 
 @exercise.mistake("Which column has been trained on the first word of a sentence?")
 def last_columns(q, k, v, e, f, real=None):
-    """A shorter sequence stands at the end of the mixtures."""
+    """A shorter sequence is at the end of the mixtures."""
     S = k.shape[1]
     if real is not None:
         k, v = k * real[..., None], v * real[..., None]

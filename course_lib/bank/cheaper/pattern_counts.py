@@ -26,8 +26,8 @@ def counts(t: Trial, pattern: str, T: int, size: int, note: str) -> None:
 
 @exercise.prop(
     1,
-    "Add up the rows for T = 5 and radius 2: 3, 4, 5, 4, 3. And how far has the news of the first"
-    " position come after one layer?",
+    "Add up the rows for T = 5 and radius 2: 3, 4, 5, 4, 3. And how far has the information of the"
+    " first position come after one layer?",
 )
 def window(t: Trial) -> None:
     """a window on both sides"""

@@ -44,7 +44,7 @@ def full_windows(pattern, T, size):
 
 @exercise.mistake("A token sees every size-th before it. Must it go there step by step?")
 def strides_step_by_step(pattern, T, size):
-    """With a stride, news travel one stride a layer."""
+    """With a stride, information travels one stride a layer."""
     radius = min(size, T - 1)
     near = T * (radius + 1) - radius * (radius + 1) // 2
     if pattern == "window":
@@ -76,7 +76,7 @@ def one_layer_is_enough(pattern, T, size):
 
 @exercise.mistake("Who in the second block has ever seen anybody of the first?")
 def blocks_pass_it_on(pattern, T, size):
-    """With enough layers news get from block to block."""
+    """With enough layers information gets from block to block."""
     radius = min(size, T - 1)
     near = T * (radius + 1) - radius * (radius + 1) // 2
     if pattern == "window":

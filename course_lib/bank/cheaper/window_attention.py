@@ -107,7 +107,7 @@ def shapes(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "What stands at the places that lie outside of the sequence, and what does a softmax make of"
+    "What is at the places outside of the sequence, and what does a softmax make of"
     " it if all other scores are -10 000?",
 )
 def large(t: Trial) -> None:

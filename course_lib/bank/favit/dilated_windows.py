@@ -52,7 +52,9 @@ def no_gaps(t: Trial) -> None:
 
 
 @exercise.prop(
-    1.5, "`reflected` tells for each place behind the edge whose value stands there. Print some."
+    1.5,
+    "`reflected` gives for each place beyond the edge the place whose value is used there. Print"
+    " some.",
 )
 def mirror(t: Trial) -> None:
     """a map that areas don't fill goes on in the mirror"""

@@ -62,7 +62,7 @@ def windows_first(x, window, dilation):
     return areas.permute(0, 1, 2, 4, 3, 5).flatten(4).flatten(2, 3)
 
 
-@exercise.mistake("What stands behind the edge of a map, according to `reflected`?")
+@exercise.mistake("What lies beyond the edge of a map, according to `reflected`?")
 def edge_repeated(x, window, dilation):
     """Beyond the edge its last row and column go on."""
     size = dilation * (window - 1) + 1

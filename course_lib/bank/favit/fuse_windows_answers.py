@@ -10,7 +10,7 @@ def reference(windows: Tensor, operator: str, weight: Tensor | None = None) -> T
     if operator == "max":
         return windows.amax(3)
     if operator != "linear" or weight is None:
-        raise ValueError(f"operator is {operator!r}, wanted 'mean', 'max' or 'linear'")
+        raise ValueError(f"operator is {operator!r}, expected 'mean', 'max' or 'linear'")
     return (windows * weight[:, None]).sum(3)
 
 

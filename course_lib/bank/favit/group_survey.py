@@ -28,9 +28,7 @@ def one_area(t: Trial) -> None:
     t.same(side, side, window, dilation)
 
 
-@exercise.prop(
-    1, "How many areas stand side by side along each axis, and how many is that together?"
-)
+@exercise.prop(1, "How many areas are side by side along each axis, and how many is that together?")
 def tiled(t: Trial) -> None:
     """a map that areas tile, oblong"""
     window, dilation = t.integer(3, 5), t.integer(2, 4)

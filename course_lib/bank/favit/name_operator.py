@@ -64,7 +64,7 @@ def _sample(t: Trial, name: str, L: int, nW: int, c: int) -> tuple[Tensor, ...]:
         return w.flatten(1) @ matrix.T
 
     found = _experiment(t, windows, fuse)
-    # Samples that stand one at each place stay in order, however windows are exchanged.
+    # Samples that are one at each place stay in order, however windows are exchanged.
     if name == "select" and _alike(found[1], found[3]):
         return _sample(t, name, L, nW, c)
     return found

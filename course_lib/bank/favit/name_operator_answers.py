@@ -68,7 +68,7 @@ def unchanged_is_the_mean(
 def known_numbers_are_maxima(
     windows, fused, window_order, fused_windows, channel_order, fused_channels
 ):
-    """If every number of the result stands in the windows, it is a maximum."""
+    """If every number of the result occurs in the windows, it is a maximum."""
     L, nW, c = windows.shape
     if torch.isin(fused, windows).all():
         return "max"

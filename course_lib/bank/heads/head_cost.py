@@ -19,7 +19,7 @@ def _three(t: Trial, *args: int, **options: Any) -> list[int]:
     got = t.values(t.call(*args, **options))
     for what, number in zip(exercise.returns, got, strict=True):
         whole = isinstance(number, int) and not isinstance(number, bool)
-        t.expect(whole, f"{what}: got {number!r:.40}, wanted a whole number (`int`)")
+        t.expect(whole, f"{what}: got {number!r:.40}, expected a whole number (`int`)")
     return list(got)
 
 
@@ -28,7 +28,7 @@ def _agree(t: Trial, place: int, *args: Any) -> None:
     got, want = _three(t, *args)[place], exercise.reference(*args)[place]
     called = ", ".join(map(str, args))
     what = exercise.returns[place]
-    t.expect(got == want, f"{what}: got {got}, wanted {want}; called with {called}")
+    t.expect(got == want, f"{what}: got {got}, expected {want}; called with {called}")
 
 
 @exercise.prop(
@@ -53,7 +53,7 @@ def with_bias(t: Trial) -> None:
         t.expect(most == few, f"biases add {most - few} multiplications; d_model={d_model}")
         t.expect(
             more - less == 4 * d_model,
-            f"biases add {more - less} parameters, wanted {4 * d_model}; d_model={d_model}",
+            f"biases add {more - less} parameters, expected {4 * d_model}; d_model={d_model}",
         )
 
 
@@ -77,11 +77,11 @@ def cross_attention(t: Trial) -> None:
         want = 2 * (many - few) * (16**2 + n_queries * 16)
         t.expect(
             more - one == want,
-            f"{many} keys in place of {few} cost {more - one} multiplications, wanted"
+            f"{many} keys in place of {few} cost {more - one} multiplications, expected"
             f" {want}; called with {n_queries} queries",
         )
         several = _three(t, 16, 4, n_queries, many, batch)[1]
-        t.expect(several == batch * more, f"{batch} sentences: {several}, wanted {batch * more}")
+        t.expect(several == batch * more, f"{batch} sentences: {several}, expected {batch * more}")
 
 
 @exercise.prop(1, "How many maps are there for one sentence, and what is the shape of one?")

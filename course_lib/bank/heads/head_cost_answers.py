@@ -28,7 +28,7 @@ def heads_save_parameters(d_model, n_heads, n_queries, n_keys, batch=1, bias=Fal
     return size, batch * work, batch * n_heads * n_queries * n_keys
 
 
-@exercise.mistake("What happens to the heads once they stand side by side?")
+@exercise.mistake("What happens to the heads once they are side by side?")
 def three_projections(d_model, n_heads, n_queries, n_keys, batch=1, bias=False):
     """Attention has three projections, for queries, keys and values."""
     size = 3 * d_model**2 + 3 * bias * d_model

@@ -33,7 +33,7 @@ def alone(t: Trial) -> None:
     t.close(_two(t, *args)[0], exercise.reference(*args)[0], "alone")
 
 
-@exercise.prop(0.75, "Take both away and compute the error anew.")
+@exercise.prop(0.75, "Take both away and compute the error again.")
 def pairs(t: Trial) -> None:
     """without two heads at once"""
     H = t.integer(3, 5)
@@ -70,7 +70,7 @@ def harmful(t: Trial) -> None:
     useful, noise = t.randn(16, 3) + 2, 0.5 * t.randn(16, 3) - 4
     parts = torch.stack([useful, noise], dim=1)
     got, _ = _two(t, parts, useful + 0.1 * t.randn(16, 3))
-    t.expect(got[1] < 0 < got[0], "wanted a negative importance of the head that only adds noise")
+    t.expect(got[1] < 0 < got[0], "expected a negative importance of the head that only adds noise")
 
 
 @exercise.prop(

@@ -35,7 +35,7 @@ def scaled_by_model_width(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
     return (weights @ v).transpose(1, 2).flatten(2) @ w_out, weights
 
 
-@exercise.mistake("The shape after your merge is right. Whose numbers stand in row 0 of it?")
+@exercise.mistake("The shape after your merge is right. Whose numbers are in row 0 of it?")
 def merged_without_transpose(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
     """A reshape to (B, T, D) puts the heads side by side."""
 

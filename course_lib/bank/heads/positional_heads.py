@@ -52,7 +52,7 @@ def _example(t: Trial) -> tuple[Tensor, Tensor]:
 def _sizes(t: Trial, *args: object, note: str = "") -> None:
     """Expect the right heads and distances; to which side a head looks is asked elsewhere."""
     got, want = t.call(*args), t.want(*args)
-    t.expect(isinstance(got, (list, tuple)), "wanted a list with an entry for each head")
+    t.expect(isinstance(got, (list, tuple)), "expected a list with an entry for each head")
     found, wanted = ([None if n is None else abs(n) for n in kinds] for kinds in (got, want))
     t.close(found, wanted, "offsets without their sign", note=note)
 
@@ -137,7 +137,7 @@ def mixed(t: Trial) -> None:
 def together(t: Trial) -> None:
     """all sentences are counted together, long ones for more than short ones"""
 
-    # Misses stand at odd places, which never look at the previous token by chance.
+    # Misses are at odd places, which never look at the previous token by chance.
     def weak_when_short(b: int, i: int) -> int | None:
         return None if b == 0 and i in (3, 5) else i - 1
 

@@ -12,7 +12,7 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(1, "Every key has the same share 1/S in this sum. What stands behind the share?")
+@exercise.prop(1, "Every key has the same share 1/S in this sum. What comes after the share?")
 def from_uniform(t: Trial) -> None:
     """KL(U ‖ P), the mean over the keys of ln U - ln P"""
     scores = 2 * t.randn(t.integer(2, 4), t.integer(5, 9))

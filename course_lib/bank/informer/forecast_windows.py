@@ -79,7 +79,7 @@ def consecutive(t: Trial) -> None:
     """targets begin right after their inputs, and windows lie one row apart"""
     values, seq_len, pred_len = _series(t, 60, 2), t.integer(5, 8), t.integer(2, 4)
     both = _windows(t, values, 30, 30, 50, seq_len, pred_len)
-    t.expect(len(both) > pred_len, f"there are {len(both)} windows, wanted one for each row")
+    t.expect(len(both) > pred_len, f"there are {len(both)} windows, expected one for each row")
     # Against each other: the scale and the ends of the split are asked apart.
     t.close(both[1:, :-1], both[:-1, 1:], "a window but its last row", note="against the next")
     t.expect((both[:, 1:] != both[:, :-1]).any(-1).all(), "a row comes twice in a window")
@@ -101,10 +101,12 @@ def nothing_before(t: Trial) -> None:
     """a split with nothing or too little before it begins where it can"""
     _which(t, "from row 0", _series(t, 40, 2), 20, 0, 20, 6, 2)
     few = t.integer(2, 5)
-    _which(t, "fewer rows before than wanted", _series(t, 40, 2), 20, few, 25, 7, 2)
+    _which(t, "fewer rows before than needed", _series(t, 40, 2), 20, few, 25, 7, 2)
 
 
-@exercise.prop(0.5, "In single precision, how many digits of 10 000 000.25 stand behind the point?")
+@exercise.prop(
+    0.5, "In single precision, how many digits of 10 000 000.25 are kept after the point?"
+)
 def digits(t: Trial) -> None:
     """large numbers keep their digits; what comes out is single precision"""
     args = _series(t, 40, 2) + 1e7, 20, 20, 40, 5, 2

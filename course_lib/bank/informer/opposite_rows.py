@@ -20,7 +20,7 @@ def _rows(t: Trial, n_keys: int) -> Tensor:
     got = t.a_tensor(t.call(n_keys), (2, n_keys), f"the result for {n_keys} keys")
     if not got.is_floating_point():
         dtype = str(got.dtype).removeprefix("torch.")
-        raise Wrong(f"the result has dtype {dtype}, wanted a floating-point one")
+        raise Wrong(f"the result has dtype {dtype}, expected a floating-point one")
     if not got.isfinite().all():
         raise Wrong(f"the scores of {n_keys} keys are not finite floating-point numbers")
     return got.double()
@@ -37,7 +37,7 @@ def _second(rows: Tensor) -> Tensor:
 
 def _larger(a: Tensor, b: Tensor, what: str) -> None:
     if float(a) < MARGIN * float(b):
-        raise Wrong(f"{what}: {float(a):.4g} against {float(b):.4g}, wanted a tenth more")
+        raise Wrong(f"{what}: {float(a):.4g} against {float(b):.4g}, expected a tenth more")
 
 
 @exercise.prop(
@@ -89,4 +89,4 @@ def impossible(t: Trial) -> None:
     """None where there is no such pair"""
     _rows(t, 3)
     for n in (2, 1):
-        t.expect(t.call(n) is None, f"{n} keys: wanted None, as both divergences agree there")
+        t.expect(t.call(n) is None, f"{n} keys: expected None, as both divergences agree there")

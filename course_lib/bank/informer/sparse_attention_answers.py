@@ -127,7 +127,7 @@ def smallest_measures(q, k, v, measure, factor=5, causal=False):
 
 @exercise.alternative
 def prefix_by_prefix(q, k, v, measure, factor=5, causal=False):
-    """Sorts every prefix anew and fills in row by row; prints to stderr."""
+    """Sorts every prefix again and fills in row by row; prints to stderr."""
     import sys
 
     rows = []

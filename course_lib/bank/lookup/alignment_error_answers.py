@@ -44,7 +44,7 @@ def only_what_is_missed(weights, gold, threshold=None):
     return 1 - (drawn & gold).sum().item() / gold.sum().item() if gold.any() else 0.0
 
 
-@exercise.mistake("What stands below the fraction bar: the sum of two counts, or a union?")
+@exercise.mistake("What is the denominator: the sum of two counts, or a union?")
 def of_the_union(weights, gold, threshold=None):
     """The rate compares what is common with the union of both sets."""
     if threshold is None:

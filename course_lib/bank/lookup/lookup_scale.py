@@ -38,7 +38,7 @@ def even(t: Trial, n: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 @exercise.prop(0.5, "Two keys: the weight is a sigmoid of the difference of the two scores.")
 def two_keys(t: Trial) -> None:
-    """with two keys the better one gets just the weight that is wanted"""
+    """with two keys the better one gets just the target weight"""
     query, keys = even(t, 2, t.integer(2, 4))
     for least in (0.6, 0.9, 0.999):
         got = t.call(query, keys, least)
@@ -105,7 +105,7 @@ def sizes(t: Trial) -> None:
         got = t.call(size * query, keys, 0.99)
         if isinstance(got, torch.Tensor) and got.numel() == 1:
             got = got.item()
-        t.expect(isinstance(got, (int, float)), f"{NUMBER} is {kind(got)}, wanted a number")
+        t.expect(isinstance(got, (int, float)), f"{NUMBER} is {kind(got)}, expected a number")
         found.append(float(got) * size)
         t.close(found[-1], found[0], f"{NUMBER} times the length", note=f"length {size:g}")
     t.expect(found[0] > 0, "the scale is not positive")

@@ -137,7 +137,7 @@ def ties_told_apart(query, keys, least):
     return high
 
 
-@exercise.mistake("Is there a root of d in the formula above? Your scale stands in its place.")
+@exercise.mistake("Is there a root of d in the formula above? Your scale takes its place.")
 def divided_by_root_d(query, keys, least):
     """The scores of attention are always divided by the root of the width."""
     scores = keys.double() @ query.double() / math.sqrt(len(query))

@@ -49,7 +49,7 @@ def half(t: Trial) -> None:
     bf16 = torch.bfloat16
     args = t.randn(1, 2, 4, dtype=bf16), t.randn(1, 3, 4, dtype=bf16), t.randn(4, 4, dtype=bf16)
     got = t.a_tensor(t.call(*args), (1, 2, 3))
-    t.expect(got.dtype == bf16, f"the result has dtype {got.dtype}, wanted {bf16}")
+    t.expect(got.dtype == bf16, f"the result has dtype {got.dtype}, expected {bf16}")
     exact = t.a_tensor(t.call(*(a.double() for a in args)), (1, 2, 3))
     # Rounding depends on the order of the sums, but is bounded by the sizes of their terms.
     size = t.want(*(a.double().abs() for a in args)).clamp(min=1)

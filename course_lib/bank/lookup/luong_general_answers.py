@@ -35,7 +35,7 @@ def bent_query(query, keys, weight):
     return torch.tanh(query @ weight) @ keys.transpose(-2, -1)
 
 
-@exercise.mistake("How often does W_a stand in the formula, and on how many sides of your product?")
+@exercise.mistake("How often is W_a in the formula, and on how many sides of your product?")
 def both_projected(query, keys, weight):
     """W_a takes queries and keys into the space in which they are compared."""
     return (query @ weight) @ (keys @ weight).transpose(-2, -1)

@@ -17,7 +17,7 @@ NUMBER = "the angle"
     1.5, "Two keys of length 1 at an angle: what are their scores for a query `scale` times one?"
 )
 def values(t: Trial) -> None:
-    """at this angle, in degrees, the first key has the wanted weight"""
+    """at this angle, in degrees, the first key has the target weight"""
     for scale, least in ((3.0 + t.integer(0, 4), 0.9), (20.0, 0.99), (2.0, 0.8), (1.5, 0.9)):
         t.same(scale, least, note=f"scale {scale:g}, weight {least}")
 

@@ -41,7 +41,7 @@ def by_distance(scale, least):
     return math.degrees(2 * math.asin(half)) if half <= 1 else math.inf
 
 
-@exercise.mistake("At 180 degrees and your scale: does the first key have the wanted weight?")
+@exercise.mistake("At 180 degrees and your scale: does the first key have the target weight?")
 def always_possible(scale, least):
     """Opposite keys can always be told apart."""
     if least <= 0.5:

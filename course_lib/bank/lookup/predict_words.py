@@ -110,7 +110,7 @@ def gradients(t: Trial) -> None:
 
 @exercise.prop(
     1.5,
-    "First mend what fails above. Then: what must move for the right word to get the weight?",
+    "First fix what fails above. Then: what must move for the right word to get the weight?",
     says=f"{STEPS} small steps of training teach it to find words: a loss below {LOSS}, where"
     f" guessing has {math.log(2 * WORDS):.1f}",
 )
@@ -132,11 +132,11 @@ def reach(t: Trial) -> None:
     *args, wanted = _sentences(t, 200, 1)
     logits = _logits(t, t.proxy.call("predict_words", *args, *matrices), wanted)
     loss = float(F.cross_entropy(logits.flatten(0, 1), wanted.flatten()))
-    t.expect(loss < LOSS, f"after {STEPS} steps the loss is {loss:.2f}, wanted less than {LOSS}")
+    t.expect(loss < LOSS, f"after {STEPS} steps the loss is {loss:.2f}, expected less than {LOSS}")
 
 
 def _sentences(t: Trial, n: int, queries: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """A batch of the small task: decoder states, encoder states, lengths, and wanted words.
+    """A batch of the small task: decoder states, encoder states, lengths, and target words.
 
     A state of the encoder has its place, a point on a circle, and its word. A state of the decoder
     has the place that it asks for, and in which of two languages the word there shall be written.

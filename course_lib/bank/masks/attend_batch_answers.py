@@ -20,9 +20,9 @@ exercise.mistake("Several things are wrong. Begin with the three symptoms above.
 )
 
 
-@exercise.mistake("Which axis of the mask does your new axis stand in front of?")
+@exercise.mistake("Which axis of the mask is your new axis in front of?")
 def one_table_per_head(q, k, v, mask=None, drop=None):
-    """A third axis is that of the heads, as it stands next to queries and keys."""
+    """A third axis is that of the heads, as it comes before queries and keys."""
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     if mask is not None:
         mask = mask[None] if mask.ndim == 3 else mask

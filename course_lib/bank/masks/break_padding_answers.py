@@ -34,7 +34,7 @@ def one_more_word():
 
 @exercise.mistake("Which weight does a key with a score of -100 get if nothing hides it?")
 def hidden_by_scores():
-    """What stands at a padded key doesn't matter for the test."""
+    """The value at a padded key doesn't matter for the test."""
     return torch.tensor([[[0.0, -100], [0, -100]], [[0, -100], [0, -100]]]), torch.tensor([2, 1])
 
 

@@ -19,7 +19,7 @@ def square(t: Trial) -> None:
     t.same(4, 4, note="T = 4 and S = 4")
 
 
-@exercise.prop(1, "At which position of the whole sequence does the first new query stand?")
+@exercise.prop(1, "At which position of the whole sequence is the first new query?")
 def cached(t: Trial) -> None:
     """T new queries after S - T cached keys"""
     queries = t.integer(2, 4)
@@ -43,7 +43,7 @@ def in_steps(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "If the queries are the last of the positions, what would stand before the first key?"
+    0.5, "If the queries are the last of the positions, what would come before the first key?"
 )
 def too_few_keys(t: Trial) -> None:
     """more queries than keys raise a ValueError"""

@@ -52,7 +52,7 @@ def keys_in_rows(T, S=None):
     return key <= query
 
 
-@exercise.mistake("Do two new tokens that arrive together stand at the same position?")
+@exercise.mistake("Are two new tokens that arrive together at the same position?")
 def new_see_each_other(T, S=None):
     """With a cache, only the cached part is the past; new tokens arrive together."""
     S = T if S is None else S
@@ -99,7 +99,7 @@ def rows_of_the_whole(T, S=None):
 
     S = T if S is None else S
     if T > S:
-        raise ValueError(f"wanted T <= S, got {T} and {S}")
+        raise ValueError(f"expected T <= S, got {T} and {S}")
     warnings.warn("building the whole square", stacklevel=1)
     hidden = torch.triu(torch.ones(S, S), diagonal=1)
     return (hidden == 0)[S - T : S]

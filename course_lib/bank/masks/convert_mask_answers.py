@@ -131,7 +131,7 @@ def ones_are_padding(mask, source, target, max_len):
 
 @exercise.mistake("Convert a mask with padding on the left to lengths and back: what is lost?")
 def counts_wherever(mask, source, target, max_len):
-    """The length is the number of visible keys, wherever they stand."""
+    """The length is the number of visible keys, wherever they are."""
     if source == "lengths":
         keep = torch.arange(max_len) < mask[:, None]
     elif source == "additive":

@@ -48,7 +48,7 @@ def either_allows(lengths, T, S, side="right"):
     return real[:, None, None, :] | torch.ones(T, S, dtype=torch.bool).tril(S - T)
 
 
-@exercise.mistake("At which position of the whole sequence does the first new query stand?")
+@exercise.mistake("At which position of the whole sequence is the first new query?")
 def top_left(lengths, T, S, side="right"):
     """The triangle starts at the first key, however many keys there are."""
     real = torch.arange(S) < lengths[:, None]
@@ -64,7 +64,7 @@ def all_mirrored(lengths, T, S, side="right"):
     return keep.flip(-1) if side == "left" else keep
 
 
-@exercise.mistake("Which positions does `arange(S) < length` mark, and where do the tokens stand?")
+@exercise.mistake("Which positions does `arange(S) < length` mark, and where are the tokens?")
 def lengths_say_it_all(lengths, T, S, side="right"):
     """A length says how many tokens are real, so the side makes no difference."""
     real = torch.arange(S) < lengths[:, None]

@@ -79,7 +79,7 @@ def large_scores(t: Trial) -> None:
     0.5, "Padding may hold anything. What becomes of a NaN that is added to, or multiplied?"
 )
 def garbage(t: Trial) -> None:
-    """what stands at a blocked key does not matter, be it NaN"""
+    """the value at a blocked key does not matter, even NaN"""
     scores, mask = t.randn(3, 5), t.keep_mask(3, 5)
     t.same(scores.masked_fill(~mask, math.nan), mask, note="NaN at the blocked keys")
     t.same(scores.masked_fill(~mask, math.inf), mask, note="inf at the blocked keys")

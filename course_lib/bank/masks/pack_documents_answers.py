@@ -51,7 +51,7 @@ def known_by_its_length(lengths, T):
     return mask[:, None], (place - starts.gather(-1, document)) * real
 
 
-@exercise.mistake("At which position would the first word of the second document stand by itself?")
+@exercise.mistake("At which position would the first word of the second document be by itself?")
 def positions_run_on(lengths, T):
     """The positions of a row are 0 to T - 1."""
     ends = lengths.cumsum(-1)
@@ -101,7 +101,7 @@ def block_by_block(lengths, T):
 
 @exercise.alternative
 def by_counting_back(lengths, T):
-    """A key is visible if it lies no further back than its query stands in its document."""
+    """A key is visible if it lies no further back than its query is in its document."""
     positions = torch.zeros(len(lengths), T, dtype=torch.long)
     real = torch.zeros(len(lengths), T, dtype=torch.bool)
     for row, of_row in enumerate(lengths.tolist()):

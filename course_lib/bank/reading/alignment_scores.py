@@ -15,7 +15,7 @@ exercise = Exercise(
 def _links(t: Trial, T: int = 6, S: int = 7, nested: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Links of two sentences in which all three numbers differ, and so do all wrong ways to them.
 
-    Of ten cells, drawn anew in each sentence, the first hold links that are drawn, sure and
+    Of ten cells, drawn again in each sentence, the first hold links that are drawn, sure and
     possible in every combination, each another number of times.
     """
     predicted, sure, possible = (torch.zeros(2, T, S, dtype=torch.bool) for _ in range(3))
@@ -60,7 +60,7 @@ def recall(t: Trial) -> None:
     _three(t, *_links(t), only=1)
 
 
-@exercise.prop(1.25, "Four counts. Which two stand below the line?")
+@exercise.prop(1.25, "Four counts. Which two are below the line?")
 def rate(t: Trial) -> None:
     """the error rate 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)"""
     _three(t, *_links(t), only=2)
@@ -79,7 +79,7 @@ def nested(t: Trial) -> None:
     got, both = (t.values(t.call(predicted, sure, links)) for links in marked)
     for n, name in enumerate(exercise.returns):
         value = both[n].item() if isinstance(both[n], Tensor) else both[n]
-        t.expect(0 < value < 1, f"{name} is {value}, wanted a share between 0 and 1")
+        t.expect(0 < value < 1, f"{name} is {value}, expected a share between 0 and 1")
         t.close(got[n], float(value), name, note="sure links marked once, against twice")
 
 

@@ -67,12 +67,12 @@ def _level(t: Trial, maps: Tensor, kinds: list[str], note: str = "") -> None:
     """Expect nearly all maps to be named rightly."""
     got = t.call(maps)
     if not isinstance(got, (list, tuple)) or len(got) != len(kinds):
-        raise Wrong(f"the result is {kind(got)}, wanted a list of {len(kinds)} names")
+        raise Wrong(f"the result is {kind(got)}, expected a list of {len(kinds)} names")
     right = sum(name == kind for name, kind in zip(got, kinds, strict=True)) / len(kinds)
     missed = [(k, g) for g, k in zip(got, kinds, strict=True) if g != k]
     t.expect(
         right >= LEVEL,
-        f"{note}{right:.0%} of {len(kinds)} maps are named rightly, wanted {LEVEL:.0%}"
+        f"{note}{right:.0%} of {len(kinds)} maps are named rightly, expected {LEVEL:.0%}"
         + (f"; a map that is {missed[0][0]} was called {missed[0][1]!r}" if missed else ""),
     )
 

@@ -192,7 +192,7 @@ def by_templates(weights):
 
 @exercise.alternative
 def by_comparing_rows(weights):
-    """Compares rows with each other, as they stand and shifted along; prints to stderr."""
+    """Compares rows with each other, as they are and shifted along; prints to stderr."""
     import sys
 
     T = weights.size(-1)

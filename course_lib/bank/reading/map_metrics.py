@@ -97,7 +97,7 @@ def largest(t: Trial) -> None:
 
 @exercise.prop(1, "A previous-token head should have about -1. The expected key position, minus?")
 def relative(t: Trial) -> None:
-    """where a query looks on average, minus where it stands: behind itself is below 0"""
+    """where a query looks on average, minus its own place: looking back is below 0"""
     _one(t, 3, *_sample(t, 7, [7, 7], hidden=1))
     _one(t, 3, *_sample(t, 9, [9, 9], hidden=0), note="all keys visible")
 

@@ -90,7 +90,7 @@ def late(t: Trial) -> None:
     # One column of three happens to sum to 1.
     one = torch.tensor([[0.5, 0.0, 0.0], [0.3, 0.3, 0.0], [0.2, 0.3, 0.2]])
     mask = torch.ones(1, 3, 3).tril().bool()
-    t.same(one.expand(1, 2, 3, 3).clone(), mask, note="a column sums to 1 by chance")
+    t.same(one.expand(1, 2, 3, 3).clone(), mask, note="a column happens to sum to 1")
 
 
 @exercise.prop(1, "A softmax of moderate scores has no zeros. And look at each head by itself.")

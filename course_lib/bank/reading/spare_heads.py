@@ -52,7 +52,7 @@ def _heads(t: Trial, losses: Tensor, n_spare: int, note: str = "") -> None:
     want = t.want(losses, n_spare)[2]
     heads = got[2].tolist() if isinstance(got[2], Tensor) else got[2]
     if not isinstance(heads, (list, tuple, set)):
-        raise Wrong(f"heads is {kind(heads)}, wanted a list")
+        raise Wrong(f"heads is {kind(heads)}, expected a list")
     t.expect(
         sorted(heads) == want,
         f"{note + ': ' if note else ''}without heads {want} less is lost than without {heads}",

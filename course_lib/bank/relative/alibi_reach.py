@@ -37,10 +37,12 @@ def _heads(t: Trial, n_heads: int, share: float, length: int | None = None) -> N
     got = t.call(n_heads, share, **options)
     got = got.tolist() if isinstance(got, Tensor) else got
     if not isinstance(got, (list, tuple)) or len(got) != n_heads:
-        raise Wrong(f"the result is {kind(got)}, wanted a list of {n_heads} numbers, one per head")
+        raise Wrong(
+            f"the result is {kind(got)}, expected a list of {n_heads} numbers, one per head"
+        )
     for found, want in zip(sorted(map(float, got)), t.want(n_heads, share, length), strict=True):
         note = f"n_heads {n_heads}, share {share:g}, length {length}: {got}"
-        t.expect(abs(found - want) <= 1, f"{note}, wanted {want} for {found:g}")
+        t.expect(abs(found - want) <= 1, f"{note}, expected {want} for {found:g}")
 
 
 @exercise.prop(0.5, "By which factor does a weight change when its score falls by the slope?")

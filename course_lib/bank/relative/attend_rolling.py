@@ -34,7 +34,7 @@ def _pieces(
 
 @exercise.prop(1.5, "With 3 keys kept the new one is the fourth. By how much does its query turn?")
 def positions(t: Trial) -> None:
-    """a new token stands behind what was kept"""
+    """a new token comes after what was kept"""
     # Judged whatever the mask: the last query is asked, keys near it score next to nothing, and
     # only the first value is not 0.
     for P in (1, t.integer(2, 3)):

@@ -35,9 +35,9 @@ exercise.mistake("Several things are wrong. Begin with the first symptom: where 
 )
 
 
-@exercise.mistake("Three keys were kept. At which place does the first new query stand?")
+@exercise.mistake("Three keys were kept. At which place is the first new query?")
 def queries_anew(q, k, v, keys, values, window, base=10_000.0):
-    """The first query of a call stands at place 0."""
+    """The first query of a call is at place 0."""
     P, T = keys.shape[-2], q.shape[-2]
     keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
     places = torch.arange(P + T)
@@ -119,7 +119,7 @@ def cut_before_looking(q, k, v, keys, values, window, base=10_000.0):
 
 @exercise.mistake("A text moved by ten places: does your output stay the same?")
 def values_turn_too(q, k, v, keys, values, window, base=10_000.0):
-    """Values stand somewhere, too, so they are turned like keys."""
+    """Values are somewhere, too, so they are turned like keys."""
     P, T = keys.shape[-2], q.shape[-2]
     keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
     places = torch.arange(P + T)

@@ -56,7 +56,7 @@ def variance(t: Trial) -> None:
         off = ~torch.eye(300, dtype=torch.bool)
         got = t.a_tensor(t.call(x, p, w, w, terms), (300, 300))
         spread = float(got[off].var())
-        t.expect(0.8 < spread < 1.25, f"terms {terms}: the variance is {spread:.2f}, wanted 1")
+        t.expect(0.8 < spread < 1.25, f"terms {terms}: the variance is {spread:.2f}, expected 1")
 
 
 @exercise.prop(

@@ -18,7 +18,7 @@ def vector_for_each_pair(q, table):
     return (q.unsqueeze(-2) * vectors).sum(-1)
 
 
-@exercise.mistake("Which row of the table belongs to a key that stands *before* its query?")
+@exercise.mistake("Which row of the table belongs to a key that comes *before* its query?")
 def query_minus_key(q, table):
     """The distance is the query's position less the key's."""
     T = q.shape[-2]
@@ -92,7 +92,7 @@ def numbers_looked_up(q, table):
 
 @exercise.alternative
 def padded_and_reshaped(q, table):
-    """Pads each row by a number, reads all as one line and cuts it anew."""
+    """Pads each row by a number, reads all as one line and cuts it again."""
     T = q.shape[-2]
     met = q @ table.mT
     empty = met.new_zeros(*met.shape[:-1], 1)

@@ -55,7 +55,7 @@ def some_channels(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "The positions say where each row stands. Which axis of x do they run along? And turned by 2"
+    "The positions give the place of each row. Which axis of x do they run along? And turned by 2"
     " 1/2 and back by 1/2, how far is it in all?",
 )
 def any_positions(t: Trial) -> None:
@@ -73,7 +73,7 @@ def any_positions(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "An angle of 100 000 in single precision: how many digits stand behind its point?"
+    0.5, "An angle of 100 000 in single precision: how many digits are left after its point?"
 )
 def far(t: Trial) -> None:
     """far positions are turned as exactly as near ones"""

@@ -9,7 +9,7 @@ def reference(weight: Tensor, n_heads: int, d_rotary: int | None = None) -> Tens
     return convert_rotary_layout(weight, n_heads, to="interleaved", d_rotary=d_rotary)
 
 
-@exercise.mistake("Convert 0, 1, 2, 3, 4, 5 and look: where have 0 and 3 come to stand?")
+@exercise.mistake("Convert 0, 1, 2, 3, 4, 5 and look: where have 0 and 3 gone?")
 def the_other_way(weight, n_heads, d_rotary=None):
     """Taking every second channel first leads to either layout."""
     d_head = len(weight) // n_heads

@@ -1,1 +1,1 @@
-"""Exercises of assignment 13: what a picture model looks at, and what a comparison shows."""
+"""Exercises of assignment 13: what an image model looks at, and what a comparison shows."""

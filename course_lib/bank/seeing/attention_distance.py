@@ -86,7 +86,7 @@ def pixels(t: Trial) -> None:
 
 @exercise.prop(0.5, "Count axes from the end.")
 def leading_axes(t: Trial) -> None:
-    """any axes in front, such as layers, pictures and heads, and one distance for each map"""
+    """any axes in front, such as layers, images and heads, and one distance for each map"""
     maps = _maps(t, 2, 3, 2, 10, 10)
     got = _distance(t, maps, (3, 3))
     alone = t.a_tensor(t.call(maps[1, 2, 0], (3, 3)), ())

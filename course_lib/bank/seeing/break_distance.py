@@ -46,7 +46,7 @@ exercise = counterexample(
     apart={
         "rows and columns": (
             "`by_rows` gives another distance",
-            "Where does the number of rows stand in place of the number of columns? For which"
+            "Where is the number of rows used in place of the number of columns? For which"
             " grids is that the same?",
         ),
         "class token": (

@@ -33,7 +33,7 @@ def same_patch():
 
 @exercise.mistake("Which rows and columns of your grid could you leave out?")
 def real_grid():
-    """The test has to have the size of a real picture."""
+    """The test has to have the size of a real image."""
     return 7, 14, 13, 28
 
 

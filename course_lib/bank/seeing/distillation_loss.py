@@ -15,7 +15,7 @@ def _batch(t: Trial, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor
     B, C = t.integer(4, 8), t.integer(3, 6)
     labels = t.integers(0, C - 1, B)
     teacher = 2 * t.randn(B, C, dtype=dtype)
-    # The teacher is wrong about the first picture, or labels and teacher would say the same.
+    # The teacher is wrong about the first image, or labels and teacher would say the same.
     teacher[0, labels[0]] = -9.0
     return 2 * t.randn(B, C, dtype=dtype), teacher, labels
 

@@ -78,9 +78,9 @@ def shares_swapped(student, teacher, labels, kind="hard", weight=0.5, temperatur
     return weight * F.cross_entropy(student, labels) + (1 - weight) * learned
 
 
-@exercise.mistake("Give a batch twice over. Does the divergence of a picture depend on classes?")
+@exercise.mistake("Give a batch twice over. Does the divergence of an image depend on classes?")
 def mean_over_everything(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
-    """A mean is a mean: over pictures and classes."""
+    """A mean is a mean: over images and classes."""
     teacher = teacher.detach()
     if kind == "hard":
         learned = F.cross_entropy(student, teacher.argmax(-1))

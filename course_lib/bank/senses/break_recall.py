@@ -5,9 +5,9 @@ from course_lib.bank.prelude import Tensor, Trial, Wrong
 
 
 def recall(scores, counts):
-    """Share of the captions whose own picture beats all others. This one is right.
+    """Share of the captions whose own image beats all others. This one is right.
 
-    The captions of picture 0 come first, counts[0] of them, then those of picture 1, and so on.
+    The captions of image 0 come first, counts[0] of them, then those of image 1, and so on.
     """
     own = [picture for picture, count in enumerate(counts) for _ in range(count)]
     found = 0
@@ -36,7 +36,7 @@ def _input(t: Trial) -> tuple[Tensor, list[int]]:
     scores, found = numbers(scores, 2, "scores"), numbers(counts, 1, "counts")
     counts = whole_numbers(found, 1, scores.shape[1], "counts", "a count")
     if scores.shape != (len(counts), sum(counts)):
-        wanted = f"{len(counts)} pictures with {sum(counts)} captions"
+        wanted = f"{len(counts)} images with {sum(counts)} captions"
         raise Wrong(f"scores has shape {tuple(scores.shape)}, but counts are of {wanted}")
     t.expect(scores.abs().max() <= 1, "scores has a number that is no cosine")
     return scores, counts
@@ -61,7 +61,7 @@ exercise = counterexample(
     apart={
         "unequal": (
             "`equal_counts` gives another share",
-            "Which captions does it give to the wrong picture? At least one of them has to find"
+            "Which captions does it give to the wrong image? At least one of them has to find"
             " its own, or to be found by a wrong one.",
         ),
         "draws": (
@@ -71,7 +71,7 @@ exercise = counterexample(
     },
     unit="scores",
     within={
-        "small": (12, "Count pictures times captions. Which of them does neither function need?"),
-        "smallest": (6, "How many captions do two pictures have at least, if not equally many?"),
+        "small": (12, "Count images times captions. Which of them does neither function need?"),
+        "smallest": (6, "How many captions do two images have at least, if not equally many?"),
     },
 )

@@ -12,7 +12,7 @@ exercise = Exercise(
 
 
 def hub(t: Trial, n: int) -> tuple[Tensor, Tensor]:
-    """A batch in which one picture is near all texts, so that both ways differ."""
+    """A batch in which one image is near all texts, so that both ways differ."""
     texts = t.randn(n, 6) * 0.4 + 1
     images = texts - t.randn(n, 6)
     images[0] = texts.mean(0)
@@ -36,10 +36,10 @@ def values(t: Trial) -> None:
 
 @exercise.prop(1, "Exchange the two arguments. May the loss change? Then print both halves.")
 def both_ways(t: Trial) -> None:
-    """captions look for pictures as pictures look for captions"""
+    """captions look for images as images look for captions"""
     images, texts = (F.normalize(x, dim=-1) for x in hub(t, t.integer(3, 6)))
     factor = torch.tensor(0.0)
-    one = t.same(images, texts, factor, note="one picture is near all texts")
+    one = t.same(images, texts, factor, note="one image is near all texts")
     other = t.same(texts, images, factor, note="images and texts exchanged")
     t.close(other, one, "the loss with images and texts exchanged")
 

@@ -12,7 +12,7 @@ def reference(images: Tensor, texts: Tensor, log_factor: Tensor) -> Tensor:
 
 @exercise.mistake("Transpose the matrix of similarities. Whose exam is that?")
 def one_direction(images, texts, log_factor):
-    """Pictures that find their captions are found by their captions, too."""
+    """Images that find their captions are found by their captions, too."""
     factor = log_factor.clamp(max=math.log(100)).exp()
     s = factor * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T
     return F.cross_entropy(s, torch.arange(len(s)))
@@ -44,9 +44,9 @@ def log_is_the_factor(images, texts, log_factor):
     return (F.cross_entropy(s, own) + F.cross_entropy(s.T, own)) / 2
 
 
-@exercise.mistake("How many classes does the exam of one picture have? And your softmax?")
+@exercise.mistake("How many classes does the exam of one image have? And your softmax?")
 def whole_matrix(images, texts, log_factor):
-    """One softmax over all N times N similarities serves pictures and captions at once."""
+    """One softmax over all N times N similarities serves images and captions at once."""
     factor = log_factor.clamp(max=math.log(100)).exp()
     s = factor * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T
     return -s.flatten().log_softmax(0).view_as(s).diagonal().mean()
@@ -78,7 +78,7 @@ def no_ceiling(images, texts, log_factor):
     return (F.cross_entropy(s, own) + F.cross_entropy(s.T, own)) / 2
 
 
-@exercise.mistake("What should a picture's row of targets be if another picture looks like it?")
+@exercise.mistake("What should an image's row of targets be if another image looks like it?")
 def soft_targets(images, texts, log_factor):
     """Pairs that look alike are half right: targets are a softmax of similarities, too."""
     factor = log_factor.exp().clamp(max=100.0)

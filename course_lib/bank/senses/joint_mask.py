@@ -28,9 +28,9 @@ def rows(t: Trial, image: Tensor, looks: Tensor, seen: Tensor, note: str) -> Non
     t.close(part[0], part[1], f"who sees whom in {kinds}" if T < 15 else "who sees whom", note=note)
 
 
-@exercise.prop(1, "A word after a picture sees all of it. A word before it?")
+@exercise.prop(1, "A word after an image sees all of it. A word before it?")
 def words(t: Trial) -> None:
-    """words see themselves and what stands before, pictures included"""
+    """words see themselves and what comes before, images included"""
     n = t.integer(2, 9)
     for image in (
         row((0, n + 3)),
@@ -40,9 +40,9 @@ def words(t: Trial) -> None:
         rows(t, image, image[0] == 0, image[0] >= 0, "rows of the words")
 
 
-@exercise.prop(1, "Print the rows of a picture's patches: all alike, up to its last patch.")
+@exercise.prop(1, "Print the rows of an image's patches: all alike, up to its last patch.")
 def patches(t: Trial) -> None:
-    """patches see their whole picture, and the words before it"""
+    """patches see their whole image, and the words before it"""
     for image in (
         row((1, t.integer(3, 9)), (0, 2)),
         row((0, t.integer(1, 5)), (1, t.integer(2, 9))),
@@ -51,15 +51,15 @@ def patches(t: Trial) -> None:
         rows(t, image, image[0] > 0, image[0] >= 0, "rows of the patches")
 
 
-@exercise.prop(1, "Put two pictures directly behind each other. May the first see the second?")
+@exercise.prop(1, "Put two images directly behind each other. May the first see the second?")
 def pictures(t: Trial) -> None:
-    """a picture sees earlier pictures, and no later one"""
+    """an image sees earlier images, and no later one"""
     far = t.integer(200, 900)
     for first, second in ((1, 2), (9, 10), (far, far + 1)):
         a, b = t.integer(2, 6), t.integer(2, 6)
         image = row((first, a), (second, b), (0, 1))
         for looks, seen in ((first, second), (second, first)):
-            note = f"picture {looks} looks at picture {seen}"
+            note = f"image {looks} looks at image {seen}"
             rows(t, image, image[0] == looks, image[0] == seen, note)
 
 

@@ -4,14 +4,14 @@ from course_lib.bank.senses.joint_mask import exercise
 
 @exercise.answer
 def reference(image: Tensor) -> Tensor:
-    """Causal, but pictures whole, and padding outside of everything."""
+    """Causal, but images whole, and padding outside of everything."""
     same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)
     real = image >= 0
     causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
     return (causal | same) & real[:, :, None] & real[:, None]
 
 
-@exercise.mistake("Which patches does the first patch of a picture see in your mask?")
+@exercise.mistake("Which patches does the first patch of an image see in your mask?")
 def plain_causal(image):
     """A sequence is a sequence: everything in it is causal."""
     real = image >= 0
@@ -20,16 +20,16 @@ def plain_causal(image):
 
 
 @exercise.mistake(
-    "A caption is written word by word. What does its first word see of the picture behind it?"
+    "A caption is written word by word. What does its first word see of the image behind it?"
 )
 def pictures_are_always_seen(image):
-    """Pictures are there from the beginning, so every token may see them."""
+    """Images are there from the beginning, so every token may see them."""
     real = image >= 0
     causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
     return (causal | (image > 0)[:, None]) & real[:, :, None] & real[:, None]
 
 
-@exercise.mistake("Two pictures, one behind the other: does the first one know the second?")
+@exercise.mistake("Two images, one behind the other: does the first one know the second?")
 def patches_see_all_patches(image):
     """Patches see patches, words see what was before."""
     real, patch = image >= 0, image > 0
@@ -37,7 +37,7 @@ def patches_see_all_patches(image):
     return (causal | (patch[:, :, None] & patch[:, None])) & real[:, :, None] & real[:, None]
 
 
-@exercise.mistake("Equal numbers mean the same picture. All equal numbers?")
+@exercise.mistake("Equal numbers mean the same image. All equal numbers?")
 def words_are_a_picture(image):
     """Tokens with the same number see each other."""
     real = image >= 0
@@ -46,9 +46,9 @@ def words_are_a_picture(image):
     return (causal | same) & real[:, :, None] & real[:, None]
 
 
-@exercise.mistake("May a patch hear what was said before its picture came?")
+@exercise.mistake("May a patch hear what was said before its image came?")
 def pictures_keep_to_themselves(image):
-    """A picture sees itself and nothing else."""
+    """An image sees itself and nothing else."""
     real, patch = image >= 0, image > 0
     causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
     same = image[:, :, None] == image[:, None]
@@ -66,15 +66,15 @@ def padding_looks(image):
 
 @exercise.mistake("With padding in front, what do the words behind it see?")
 def padding_is_behind(image):
-    """Padding stands at the end, where the causal mask hides it."""
+    """Padding is at the end, where the causal mask hides it."""
     same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)
     causal = torch.ones(image.shape[1], image.shape[1], dtype=torch.bool).tril()
     return (causal | same) & (image >= 0)[:, :, None]
 
 
-@exercise.mistake("Put pictures 9 and 10 side by side. May the first see the second?")
+@exercise.mistake("Put images 9 and 10 side by side. May the first see the second?")
 def pictures_up_to_nine(image):
-    """There are fewer than ten pictures."""
+    """There are fewer than ten images."""
     image = image.clamp(max=9)
     same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)
     real = image >= 0
@@ -84,7 +84,7 @@ def pictures_up_to_nine(image):
 
 @exercise.alternative
 def up_to_the_end(image):
-    """Finds for each token the last place it sees: its own, or the end of its picture."""
+    """Finds for each token the last place it sees: its own, or the end of its image."""
     n = image.shape[1]
     places = torch.arange(n)
     last = torch.zeros_like(image)

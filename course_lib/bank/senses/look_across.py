@@ -58,7 +58,7 @@ def gates(t: Trial) -> None:
 
 @exercise.prop(1, "Its row of `keep` is empty. What does your softmax make of that row?")
 def blind(t: Trial) -> None:
-    """a word without any picture passes unchanged"""
+    """a word without any image passes unchanged"""
     x, memory, keep = scene(t)
     keep[0, 0] = False
     keep[1] = False

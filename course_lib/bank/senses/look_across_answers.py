@@ -29,14 +29,14 @@ def sigmoid_gate(x, memory, keep, gate):
 
 @exercise.mistake("Open the gate wide. What is left of the word itself?")
 def gate_mixes(x, memory, keep, gate):
-    """A gate takes from the word what it lets in of the picture."""
+    """A gate takes from the word what it lets in of the image."""
     scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, float("-inf"))
     scores = scores.masked_fill(~keep.any(-1, keepdim=True), 0.0)
     weights = scores.softmax(-1).masked_fill(~keep, 0.0)
     return (1 - gate.tanh()) * x + gate.tanh() * (weights @ memory)
 
 
-@exercise.mistake("Print the weights of a word that sees no picture.")
+@exercise.mistake("Print the weights of a word that sees no image.")
 def evenly_where_empty(x, memory, keep, gate):
     """A large negative number is as good as minus infinity."""
     scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, torch.finfo(x.dtype).min)

@@ -39,11 +39,9 @@ def _repaired(t: Trial) -> None:
     t.expect(not same, "it is still the colleague's loss")
 
 
-@exercise.prop(
-    1, "A picture with three captions should count as much as one with a single caption."
-)
+@exercise.prop(1, "An image with three captions should count as much as one with a single caption.")
 def several(t: Trial) -> None:
-    """a picture with several captions is asked for all of them, in equal shares"""
+    """an image with several captions is asked for all of them, in equal shares"""
     n = t.integer(4, 7)
     matches = fitting(t, n, n)
     t.same(mirrored(t, n), matches | matches.T, note="several matches a row")
@@ -55,7 +53,7 @@ def several(t: Trial) -> None:
     1, "Transpose both arguments: the loss must not change. Whose softmax runs along which axis?"
 )
 def both_ways(t: Trial) -> None:
-    """captions are asked about pictures, by a softmax over pictures"""
+    """captions are asked about images, by a softmax over images"""
     n = t.integer(3, 5)
     s = 2 * t.randn(n, n) + torch.linspace(0, 4, n)[:, None]
     matches = torch.eye(n, dtype=torch.bool)
@@ -72,9 +70,9 @@ def unmatched(t: Trial) -> None:
     n = t.integer(5, 7)
     matches = torch.eye(n, dtype=torch.bool)
     matches[n - 1] = False
-    t.same(mirrored(t, n), matches, note="one picture and one caption match nothing")
+    t.same(mirrored(t, n), matches, note="one image and one caption match nothing")
     matches[1] = False
-    t.same(mirrored(t, n), matches, note="two pictures and two captions match nothing")
+    t.same(mirrored(t, n), matches, note="two images and two captions match nothing")
 
 
 @exercise.prop(0.5, "0 / 0 is NaN. Over how many is your mean then?")

@@ -29,7 +29,7 @@ def rows_twice(similarities, matches):
     return (halves[0] + halves[1]) / 2
 
 
-@exercise.mistake("Give one picture three captions. How much does it count beside the others?")
+@exercise.mistake("Give one image three captions. How much does it count beside the others?")
 def matches_add_up(similarities, matches):
     """Every match counts alike, so who has many counts more."""
     halves = []
@@ -39,7 +39,7 @@ def matches_add_up(similarities, matches):
     return (halves[0] + halves[1]) / 2
 
 
-@exercise.mistake("Add a picture that matches nothing. Should the loss of the others shrink?")
+@exercise.mistake("Add an image that matches nothing. Should the loss of the others shrink?")
 def silent_rows_count(similarities, matches):
     """A mean over the batch divides by the size of the batch."""
     halves = []
@@ -61,7 +61,7 @@ def any_will_do(similarities, matches):
     return (halves[0] + halves[1]) / 2
 
 
-@exercise.mistake("Is a caption that fits no picture gone from the pictures' exam, or still wrong?")
+@exercise.mistake("Is a caption that fits no image gone from the images' exam, or still wrong?")
 def silent_ones_removed(similarities, matches):
     """Who matches nothing is taken out of the batch."""
     rows, columns = matches.any(1), matches.any(0)
@@ -86,7 +86,7 @@ def matches_are_no_rivals(similarities, matches):
     return (halves[0] + halves[1]) / 2
 
 
-@exercise.mistake("Where do the matches of your batch stand? All of them?")
+@exercise.mistake("Where are the matches of your batch? All of them?")
 def only_the_diagonal(similarities, matches):
     """Pair i is the one right answer of row i and column i."""
     n = min(similarities.shape)
@@ -111,7 +111,7 @@ def by_cross_entropy(similarities, matches):
 
 @exercise.alternative
 def one_by_one(similarities, matches):
-    """Loops over pictures and over captions, and prints to standard error."""
+    """Loops over images and over captions, and prints to standard error."""
     import sys
 
     print("looping", file=sys.stderr)

@@ -23,7 +23,7 @@ def sizes(t: Trial) -> tuple[int, int, int, int, int, int]:
     )
 
 
-@exercise.prop(1, "How often must a picture be encoded if a hundred texts are compared with it?")
+@exercise.prop(1, "How often must an image be encoded if a hundred texts are compared with it?")
 def towers(t: Trial) -> None:
     """two towers"""
     for _ in range(2):
@@ -46,7 +46,7 @@ def cross(t: Trial) -> None:
         t.same("cross", *sizes(t))
 
 
-@exercise.prop(1, "Three parts. Which of them is done once for a picture, and which has layers?")
+@exercise.prop(1, "Three parts. Which of them is done once for an image, and which has layers?")
 def slots(t: Trial) -> None:
     """an image encoder, slots that read it once, and one encoder over words and slots"""
     for _ in range(2):

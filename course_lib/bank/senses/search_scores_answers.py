@@ -47,7 +47,7 @@ def squares_add_up(layout, n_words, n_patches, n_layers, n_images, n_texts, n_sl
     return n_images * (tower + read) + pairs * n_layers * (n_words**2 + n_slots**2)
 
 
-@exercise.mistake("Cross-attention stands beside another attention in each block of the text.")
+@exercise.mistake("Cross-attention sits beside another attention in each block of the text.")
 def words_dont_talk(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
     """Cross-attention takes the place of the words' self-attention."""
     pairs = n_images * n_texts
@@ -63,7 +63,7 @@ def words_dont_talk(layout, n_words, n_patches, n_layers, n_images, n_texts, n_s
 
 @exercise.mistake("What does a word in layer 2 contain, once it has looked across in layer 1?")
 def words_talk_once(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """The words' self-attention doesn't depend on the picture, so it is done once a text."""
+    """The words' self-attention doesn't depend on the image, so it is done once a text."""
     pairs = n_images * n_texts
     tower = n_layers * n_patches**2
     if layout == "towers":
@@ -89,7 +89,7 @@ def encoder_is_free(layout, n_words, n_patches, n_layers, n_images, n_texts, n_s
     return n_images * n_slots * n_patches + pairs * n_layers * (n_words + n_slots) ** 2
 
 
-@exercise.mistake("How often do the slots read a picture: once, in each layer, for each text?")
+@exercise.mistake("How often do the slots read an image: once, in each layer, for each text?")
 def slots_read_in_every_layer(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
     """Slots look at the patches in every layer."""
     pairs = n_images * n_texts
@@ -120,7 +120,7 @@ def both_look_across(layout, n_words, n_patches, n_layers, n_images, n_texts, n_
 
 @exercise.alternative
 def layer_by_layer(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Adds up each attention of each layer, picture and text."""
+    """Adds up each attention of each layer, image and text."""
     total = 0
     if layout != "joint":
         for _ in range(n_images):

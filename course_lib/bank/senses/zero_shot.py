@@ -12,7 +12,7 @@ exercise = Exercise(
 
 
 def sample(t: Trial, more: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Many pictures near the captions of their classes, enough for shares to tell ways apart.
+    """Many images near the captions of their classes, enough for shares to tell ways apart.
 
     Each class has as many as the others, and class 0 some more if that is asked for.
     """
@@ -24,10 +24,10 @@ def sample(t: Trial, more: int = 0) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @exercise.prop(
-    1, "Compare each picture with each class, and count the pictures whose own is the largest."
+    1, "Compare each image with each class, and count the images whose own is the largest."
 )
 def single(t: Trial) -> None:
-    """one caption a class: the nearest caption names the picture"""
+    """one caption a class: the nearest caption names the image"""
     images, prompts, labels = sample(t)
     t.same(images, prompts[:, :1], labels)
     t.same(images, prompts[:, :1] * (1 + t.integers(0, 9, len(prompts), 1, 1)), labels)
@@ -53,7 +53,7 @@ def lengths(t: Trial) -> None:
 )
 def disagreeing(t: Trial) -> None:
     """a class whose captions disagree is not farther away for that"""
-    # Pictures beside one caption of class 0, whose mean is farther away than class 1.
+    # Images beside one caption of class 0, whose mean is farther away than class 1.
     turn = torch.deg2rad(torch.tensor([[0.0, 100.0], [-20.0, -24.0]]) + t.integer(0, 90))
     near = torch.deg2rad(torch.tensor([2.0, 4.0, 6.0, 50.0])) + turn[0, 0]
     pictures, captions = (torch.stack([a.cos(), a.sin()], -1) for a in (near, turn))
@@ -70,10 +70,10 @@ def disagreeing(t: Trial) -> None:
     1, "Count the classes that are at least as near as the right one. How many may there be?"
 )
 def more_answers(t: Trial) -> None:
-    """the class may be among the k nearest, and every picture counts alike"""
+    """the class may be among the k nearest, and every image counts alike"""
     images, prompts, labels = sample(t, more=90)
     for k in (2, 3, len(prompts)):
-        t.same(images, prompts[:, :1], labels, k, note=f"k = {k}, many pictures of one class")
+        t.same(images, prompts[:, :1], labels, k, note=f"k = {k}, many images of one class")
 
 
 @exercise.prop(
@@ -89,7 +89,7 @@ def ties(t: Trial) -> None:
     two = axes[torch.tensor([[0], [0], [1]])]
     labels = torch.tensor([0, 1, 2, 0, 1, 2])
     t.same(axes[torch.tensor([0, 0, 1, 0, 0, 0])], two, labels, note="two classes alike")
-    # Two directions and pictures between them: cosines differ by some hundred thousandths.
+    # Two directions and images between them: cosines differ by some hundred thousandths.
     angles = torch.tensor([0.0, 0.02])
     near = torch.stack([angles.cos(), angles.sin()], -1)[:, None]
     angles = torch.tensor([0.009, 0.011, 0.012, 0.008])

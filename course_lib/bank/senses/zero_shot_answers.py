@@ -4,7 +4,7 @@ from course_lib.bank.senses.zero_shot import exercise
 
 @exercise.answer
 def reference(images: Tensor, prompts: Tensor, labels: Tensor, k: int = 1) -> float:
-    """Share of pictures whose class is among the k nearest; ties count against."""
+    """Share of images whose class is among the k nearest; ties count against."""
     classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
     similarities = F.normalize(images, dim=-1) @ classes.T
     own = similarities.gather(1, labels[:, None])
@@ -29,7 +29,7 @@ def mean_of_units_is_a_unit(images, prompts, labels, k=1):
     return (rank <= k).float().mean().item()
 
 
-@exercise.mistake("One caption of many fits by chance. What is compared with the picture?")
+@exercise.mistake("One caption of many fits at random. What is compared with the image?")
 def best_caption_decides(images, prompts, labels, k=1):
     """A class is as near as the nearest of its captions."""
     units = F.normalize(prompts, dim=-1)
@@ -38,7 +38,7 @@ def best_caption_decides(images, prompts, labels, k=1):
     return (rank <= k).float().mean().item()
 
 
-@exercise.mistake("If all classes are alike, what share of the pictures does yours name?")
+@exercise.mistake("If all classes are alike, what share of the images does yours name?")
 def ties_are_right(images, prompts, labels, k=1):
     """Who is as near as the nearest is among the nearest."""
     classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
@@ -56,7 +56,7 @@ def first_of_equals(images, prompts, labels, k=1):
     return (best == labels[:, None]).any(1).float().mean().item()
 
 
-@exercise.mistake("Ninety of a hundred pictures show a cat. What does your mean give the others?")
+@exercise.mistake("Ninety of a hundred images show a cat. What does your mean give the others?")
 def classes_weigh_alike(images, prompts, labels, k=1):
     """An accuracy is the mean over the classes."""
     classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)
@@ -76,7 +76,7 @@ def one_answer_only(images, prompts, labels, k=1):
 
 @exercise.alternative
 def picture_by_picture(images, prompts, labels, k=1):
-    """Loops over pictures and counts the rivals of each; prints to standard error."""
+    """Loops over images and counts the rivals of each; prints to standard error."""
     import sys
 
     print("one by one", file=sys.stderr)

@@ -92,5 +92,5 @@ def open_gates(t: Trial) -> None:
     steps = t.a_tensor(got[1], (5,), "the reach").double()
     t.expect(
         ((steps / want[1] - 1).abs() < 1e-4).all(),
-        f"the reach is {steps.tolist()}, wanted about {want[1].tolist()}",
+        f"the reach is {steps.tolist()}, expected about {want[1].tolist()}",
     )

@@ -55,8 +55,8 @@ def _sample(
 def _padded(t: Trial, written: Any, pad: int, width: int = 12) -> Tensor:
     """Written words with padding up to one width: how many columns there are is asked apart."""
     two = isinstance(written, Tensor) and written.dim() == 2
-    t.expect(two, f"the result is {kind(written)}, wanted words (B, T)")
-    t.expect(written.shape[1] <= width, f"{written.shape[1]} words, wanted {width} at most")
+    t.expect(two, f"the result is {kind(written)}, expected words (B, T)")
+    t.expect(written.shape[1] <= width, f"{written.shape[1]} words, expected {width} at most")
     return F.pad(written, (0, width - written.shape[1]), value=pad)
 
 

@@ -58,7 +58,7 @@ def stops_with_the_first(state, decoder, bos, eos, pad, max_len):
 
 @exercise.mistake("What do your sentences say after their end token?")
 def writes_on(state, decoder, bos, eos, pad, max_len):
-    """It is enough to stop when all have ended; what stands behind an end does no harm."""
+    """It is enough to stop when all have ended; what comes after an end does no harm."""
     word = torch.full((len(state),), bos)
     done = torch.zeros(len(state), dtype=torch.bool)
     written = []

@@ -47,7 +47,7 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    1.5, "What has the backward direction read when it stands at the first word of the sentence?"
+    1.5, "What has the backward direction read when it is at the first word of the sentence?"
 )
 def without_padding(t: Trial) -> None:
     """without padding: the states of both directions, side by side at their words"""
@@ -82,7 +82,7 @@ def after_the_end(t: Trial) -> None:
     short = t.integer(1, 3)
     for lengths in (torch.tensor([short, 5]), torch.tensor([short, 3])):
         words = torch.arange(5) < lengths[:, None]
-        # Nothing is 0 times what stands there.
+        # 0 times NaN is not 0.
         x = t.randn(2, 5, 3).masked_fill(~words[..., None], torch.nan)
         memory = t.a_tensor(_pair(t, x, lengths, *_two(t))[0], (2, 5, 8), "memory")
         t.expect((memory[~words] == 0).all(), "something is left after the last word")

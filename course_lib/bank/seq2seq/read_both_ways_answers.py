@@ -36,7 +36,7 @@ def padding_read_first(x, lengths, forward, backward):
     return memory, torch.cat([ends, back[:, 0]], -1)
 
 
-@exercise.mistake("Memory at word 0: whose states stand side by side there, for one sentence?")
+@exercise.mistake("Memory at word 0: whose states are side by side there, for one sentence?")
 def states_not_turned_back(x, lengths, forward, backward):
     """States come out in the order in which they are needed."""
     S = x.shape[1]
@@ -52,7 +52,7 @@ def states_not_turned_back(x, lengths, forward, backward):
 
 @exercise.mistake("At which place of the row does a sentence of two words end?")
 def last_place_of_the_row(x, lengths, forward, backward):
-    """The last state stands in the last place."""
+    """The last state is in the last place."""
     S = x.shape[1]
     places, ends = torch.arange(S), lengths[:, None]
     keep = (places < ends)[..., None]
@@ -64,7 +64,7 @@ def last_place_of_the_row(x, lengths, forward, backward):
     return torch.cat([ahead, back], -1) * keep, last
 
 
-@exercise.mistake("What has the backward direction read when it stands at the last word?")
+@exercise.mistake("What has the backward direction read when it is at the last word?")
 def both_end_at_the_last_word(x, lengths, forward, backward):
     """Both directions have their last state at the last word."""
     S = x.shape[1]

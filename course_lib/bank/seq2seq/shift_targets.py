@@ -35,7 +35,7 @@ exercise = Exercise(
 
 @exercise.prop(
     1,
-    "Write both rows below each other for three words. The model stands at one place and is asked"
+    "Write both rows below each other for three words. The model is at one place and is asked"
     " for the next.",
 )
 def goes_in(t: Trial) -> None:
@@ -47,7 +47,7 @@ def goes_in(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "Where does the end token of a *short* sentence stand: after its words, or after its padding?"
+    "Where is the end token of a *short* sentence: after its words, or after its padding?"
     " And what is asked after it?",
 )
 def is_asked(t: Trial) -> None:

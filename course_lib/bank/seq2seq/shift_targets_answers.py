@@ -33,7 +33,7 @@ def shifted_the_other_way(sentences, bos, eos, pad):
 
 @exercise.mistake("Look at the shortest sentence of your batch: what is asked after its last word?")
 def end_after_the_padding(sentences, bos, eos, pad):
-    """The end token stands at the end of the row."""
+    """The end token is at the end of the row."""
     width = max(map(len, sentences))
     padded = [words + [pad] * (width - len(words)) for words in sentences]
     return torch.tensor([[bos, *p] for p in padded]), torch.tensor([[*p, eos] for p in padded])

@@ -24,7 +24,7 @@ exercise = Exercise(
 
 @exercise.prop(
     2,
-    "h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state stands in"
+    "h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state appears in"
     " it?",
 )
 def one_step(t: Trial) -> None:
@@ -33,9 +33,7 @@ def one_step(t: Trial) -> None:
     t.same(_states(t, 2, width), t.randn(width, width))
 
 
-@exercise.prop(
-    1, "Three states: h_3 depends on h_2, and h_2 on h_1. Which factor stands on the left?"
-)
+@exercise.prop(1, "Three states: h_3 depends on h_2, and h_2 on h_1. Which factor is on the left?")
 def several_steps(t: Trial) -> None:
     """several steps back: the product of the factors, in the order of the chain rule"""
     # The factors are the answer's own: whether they are right is asked above.

@@ -40,7 +40,7 @@ def slope_of_the_old_state(states, weight_hh):
 
 @exercise.mistake("Does the slope belong to an entry of h' or to one of h? Scale rows or columns?")
 def slope_on_the_right(states, weight_hh):
-    """A diagonal matrix may stand on either side of U."""
+    """A diagonal matrix may be on either side of U."""
     rows = [torch.eye(states.shape[1], dtype=states.dtype)]
     for h in states[1:].flip(0):
         rows.append(rows[-1] @ (weight_hh * (1 - h**2)))
@@ -87,7 +87,7 @@ def sum_of_factors(states, weight_hh):
 
 @exercise.alternative
 def afresh_for_each(states, weight_hh):
-    """The whole product anew for each state, with matrices made by diag; warns."""
+    """The whole product again for each state, with matrices made by diag; warns."""
     import warnings
 
     warnings.warn("quadratic in the number of states", stacklevel=1)

@@ -50,7 +50,7 @@ def any_order(t: Trial) -> None:
         order = args[1].argsort()
         in_order = t.parts(t.call(*(a[order] for a in args)))
         for here, there, what in zip(got, in_order, exercise.returns, strict=True):
-            t.expect(here.shape == args[1].shape, f"{what}: one number for each length is wanted")
+            t.expect(here.shape == args[1].shape, f"{what}: one number for each length is needed")
             t.close(here[order], there, what, note="in the order of the lengths")
         t.close(got[1][order[0]], args[0][order[0]], "the share at the shortest length")
 

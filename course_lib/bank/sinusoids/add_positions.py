@@ -48,7 +48,7 @@ def wide(t: Trial) -> None:
     0.5, "Cut a sentence in two: the second half, offset by the first's length, must be as it was."
 )
 def offset(t: Trial) -> None:
-    """with an offset the first token stands at that position"""
+    """with an offset the first token has that position"""
     x, first = t.randn(2, 45, 8), t.integer(3, 40)
     whole = t.a_tensor(t.call(x), x.shape)
     t.expect((whole - x).std(1).max() > 1e-3, "all places have the same code")

@@ -47,7 +47,7 @@ def positions_like_tokens(x, offset=0, base=10_000.0):
 
 
 @exercise.mistake(
-    "While a model writes, it gets one token at a time. At which place does each stand?"
+    "While a model writes, it gets one token at a time. At which place is each of them?"
 )
 def starts_anew(x, offset=0, base=10_000.0):
     """Every call begins at place 0."""

@@ -26,7 +26,7 @@ def values(t: Trial) -> None:
     " long is a code?",
 )
 def of_real_codes(t: Trial) -> None:
-    """the distance is that of two codes made by the formula, wherever the two stand"""
+    """the distance is that of two codes made by the formula, wherever the two are"""
     d_model, k = 2 * t.integer(4, 16), t.integers(2, 60, 4)
     found = t.parts(t.call(k, d_model))[1]
     for start in (0, t.integer(1, 500)):
@@ -67,7 +67,7 @@ def any_shape(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "An angle of 100 000 in single precision: how many digits stand behind its point?"
+    1, "An angle of 100 000 in single precision: how many digits are left after its point?"
 )
 def far(t: Trial) -> None:
     """distances of a million, as exactly"""

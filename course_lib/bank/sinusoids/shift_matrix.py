@@ -80,7 +80,7 @@ def base(t: Trial) -> None:
     t.close(matrix.float(), want, note=f"base {number:g}")
 
 
-@exercise.prop(0.5, "Double precision is wanted of the result: does it begin with the frequencies?")
+@exercise.prop(0.5, "The result should be in double precision: does it begin with the frequencies?")
 def long_shifts(t: Trial) -> None:
     """long shifts are exact, too, in double precision"""
     t.same(t.integer(50_000, 90_000), 16, exact=True)

@@ -54,7 +54,7 @@ def between(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "Single precision keeps seven digits of an angle. How many of them stand behind the point"
+    "Single precision keeps seven digits of an angle. How many of them are after the point"
     " when the angle is 100 000?",
 )
 def far(t: Trial) -> None:

@@ -85,7 +85,7 @@ def hands_of_clocks(positions, d_model, base=10_000.0):
 
 @exercise.alternative
 def cosine_is_a_shifted_sine(positions, d_model, base=10_000.0):
-    """One sine for all channels, a quarter of a turn ahead where a cosine is wanted; warns."""
+    """One sine for all channels, a quarter of a turn ahead where a cosine is needed; warns."""
     import warnings
 
     warnings.warn("no cosine used", stacklevel=1)

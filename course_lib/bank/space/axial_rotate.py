@@ -63,12 +63,12 @@ def leading_axes(t: Trial) -> None:
     got = t.a_tensor(t.call(x, 3, 3), x.shape)
     for b, h in ((0, 2), (1, 1)):
         t.close(
-            got[b, h], t.call(x[b, h], 3, 3), f"head {h} of picture {b}", note="compared to alone"
+            got[b, h], t.call(x[b, h], 3, 3), f"head {h} of image {b}", note="compared to alone"
         )
     _turns(t, got, x)
 
 
-@exercise.prop(0.5, "Where does the patch (0, 0) stand in the sequence? It does not turn either.")
+@exercise.prop(0.5, "Where is the patch (0, 0) in the sequence? It does not turn either.")
 def prefix(t: Trial) -> None:
     """tokens before the grid stay as they are, and the grid begins after them"""
     for n in (1, t.integer(2, 4)):

@@ -43,7 +43,7 @@ def added_square(t: Trial) -> None:
     """added, square grids"""
     n = t.integer(3, 30)
     _count(t, "added", n, n)
-    _count(t, "added", 14, 14, note="the grid of a picture of 224 x 224")
+    _count(t, "added", 14, 14, note="the grid of an image of 224 x 224")
 
 
 @exercise.prop(0.75, "In a grid of 3 x 10, does the place (2, 8) have a partner?")

@@ -15,7 +15,7 @@ def reference(scheme: str, height: int, width: int) -> tuple[int, int]:
     return height * width, 1
 
 
-@exercise.mistake("Compute the sums of (2, 5) and (5, 2), or read the chapter's picture.")
+@exercise.mistake("Compute the sums of (2, 5) and (5, 2), or look at the chapter's figure.")
 def sums_differ(scheme, height, width):
     """A sum of two codes is a code of two numbers, so no place shares its own."""
     short = min(height, width)

@@ -30,7 +30,7 @@ def _grid(t: Trial) -> tuple[int, int]:
 
 
 def apart(t: Trial, height: int, width: int, d_model: int, **more: Any) -> Tensor:
-    """Expect each two places to be as far apart as wanted, in whatever order of the channels."""
+    """Expect each two places to have the expected distance, in any order of the channels."""
     got, want = t.call(height, width, d_model, **more), t.want(height, width, d_model, **more)
     gaps = [F.pdist(table.double()).float() for table in (t.a_tensor(got, want.shape), want)]
     t.close(gaps[0], gaps[1], "the distance of two places", note=f"a grid of {height} x {width}")

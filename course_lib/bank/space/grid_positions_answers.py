@@ -59,7 +59,7 @@ def added(height, width, d_model, base=10_000.0):
     return (line_code(y, d_model, base) + line_code(x, d_model, base)).flatten(0, 1)
 
 
-@exercise.mistake("The halves stand side by side. Which channels does yours give to the row?")
+@exercise.mistake("The halves are side by side. Which channels does yours give to the row?")
 def channels_by_turns(height, width, d_model, base=10_000.0):
     """The channels of row and column alternate."""
     if d_model % 4:

@@ -8,7 +8,7 @@ exercise = Exercise(
     chapter="11_space.html#space-multimodal",
     outcomes=("space.rotary", "space.codes"),
     severe={
-        "time_from_zero": "no number behind a picture is right",
+        "time_from_zero": "no number behind an image is right",
         "picture_from_zero": "no number of a patch is right",
         "largest_again": "no number behind the first part is right",
     },
@@ -29,29 +29,29 @@ def words(t: Trial) -> None:
 
 @exercise.prop(1, "Write the three rows of [2, (1, 2, 3)] by hand: the time of all patches is 2.")
 def picture(t: Trial) -> None:
-    """a picture's patches have their row and column, counted from where the words ended"""
+    """an image's patches have their row and column, counted from where the words ended"""
     rows = t.integer(2, 3)
     t.same([t.integer(2, 5), [1, rows, rows + t.integer(1, 2)]], note="wide")
     t.same([t.integer(2, 5), [1, rows + t.integer(1, 2), rows]], note="high")
-    t.same([[1, 2, 3]], note="a picture first")
+    t.same([[1, 2, 3]], note="an image first")
 
 
 @exercise.prop(
     1, "Not behind its number of patches. What is the largest number in any of the three rows?"
 )
 def after(t: Trial) -> None:
-    """what follows a picture goes on behind its largest number"""
+    """what follows an image goes on behind its largest number"""
     rows = t.integer(2, 3)
     t.same([3, [1, rows, rows + 2], t.integer(2, 4)], note="the columns are more")
     t.same([3, [1, rows + 2, rows], t.integer(2, 4)], note="the rows are more")
-    t.same([1, [1, 2, 2], [1, 3, 2], 1], note="two pictures")
+    t.same([1, [1, 2, 2], [1, 3, 2], 1], note="two images")
 
 
 @exercise.prop(0.5, "Frames change slowest: all patches of frame 0 come before those of frame 1.")
 def film(t: Trial) -> None:
     """a film counts its frames, too"""
     frames = t.integer(2, 3)
-    # What follows a picture is asked above.
+    # What follows an image is asked above.
     short = [2, [frames, 2, 3]]
     numbers, _ = t.values(t.call(short))
     t.close(numbers, t.want(short)[0], "the numbers", note="a short film")

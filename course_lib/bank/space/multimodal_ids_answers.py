@@ -13,10 +13,10 @@ def reference(parts: list[int | list[int]], start: int = 0) -> tuple[Tensor, int
 
 
 @exercise.mistake(
-    "How many numbers does a picture of 2 x 3 use up, if its columns end at start + 2?"
+    "How many numbers does an image of 2 x 3 use up, if its columns end at start + 2?"
 )
 def as_many_as_patches(parts, start=0):
-    """What follows a picture goes on behind as many numbers as it has patches."""
+    """What follows an image goes on behind as many numbers as it has patches."""
     columns = []
     for part in parts:
         sizes = [part] if isinstance(part, int) else part
@@ -26,11 +26,9 @@ def as_many_as_patches(parts, start=0):
     return torch.cat(columns, dim=1), start
 
 
-@exercise.mistake(
-    "A picture has no time of its own, but the words before it had. What is its time?"
-)
+@exercise.mistake("An image has no time of its own, but the words before it had. What is its time?")
 def time_from_zero(parts, start=0):
-    """A picture has no time, so its time is 0."""
+    """An image has no time, so its time is 0."""
     columns = []
     for part in parts:
         sizes = [part] if isinstance(part, int) else part
@@ -45,7 +43,7 @@ def time_from_zero(parts, start=0):
     "The patch in the first row and first column: which numbers has it, after two words?"
 )
 def picture_from_zero(parts, start=0):
-    """Rows and columns of a picture are counted from 0."""
+    """Rows and columns of an image are counted from 0."""
     columns = []
     for part in parts:
         sizes = [part] if isinstance(part, int) else part
@@ -57,7 +55,7 @@ def picture_from_zero(parts, start=0):
 
 
 @exercise.mistake(
-    "The first row of a picture of 2 x 3 has three patches. What changes between them?"
+    "The first row of an image of 2 x 3 has three patches. What changes between them?"
 )
 def columns_before_rows(parts, start=0):
     """The second row of numbers is the column and the third the row."""
@@ -73,7 +71,7 @@ def columns_before_rows(parts, start=0):
 
 @exercise.mistake("In [3, (1, 4, 2), 1], which number has the last word?")
 def behind_the_last_patch(parts, start=0):
-    """What follows a picture goes on behind the column of its last patch."""
+    """What follows an image goes on behind the column of its last patch."""
     columns = []
     for part in parts:
         sizes = [part] if isinstance(part, int) else part
@@ -96,7 +94,7 @@ def largest_again(parts, start=0):
 
 
 @exercise.mistake(
-    "Which is the largest number of a picture of 2 x 3 behind two words? And of a film?"
+    "Which is the largest number of an image of 2 x 3 behind two words? And of a film?"
 )
 def frames_alone(parts, start=0):
     """A film takes as long as it has frames."""

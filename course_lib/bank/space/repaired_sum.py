@@ -115,7 +115,7 @@ def thin(t: Trial) -> None:
 
 
 def colleagues_sum(height, width, d_model, base=10_000.0):
-    """What is right on square pictures is right."""
+    """What is right on square images is right."""
     line = line_code(torch.arange(max(height, width)), d_model, base)
     codes = line[:width, None] + line[:height]
     return codes.flatten(0, 1)

@@ -81,7 +81,7 @@ def border(t: Trial) -> None:
         t.close(got[[0, -1]], table[[0, -1]], "the outermost", note=f"{n} places to {m}")
 
 
-@exercise.prop(1, "A class token has no place in the picture.")
+@exercise.prop(1, "A class token has no place in the image.")
 def prefix(t: Trial) -> None:
     """rows before the grid are kept as they are"""
     old, new = _shapes(t)

@@ -24,7 +24,7 @@ def corners_aligned(table, old, new, n_prefix=0):
     return torch.cat([table[:n_prefix], out.flatten(0, 1)])
 
 
-@exercise.mistake("Draw 4 old and 8 new cells over the same picture. Where are their middles?")
+@exercise.mistake("Draw 4 old and 8 new cells over the same image. Where are their middles?")
 def corners_of_cells(table, old, new, n_prefix=0):
     """Place i of the new grid lies at i times the ratio of the sizes."""
 
@@ -52,9 +52,7 @@ def turned(table, old, new, n_prefix=0):
     return torch.cat([table[:n_prefix], out.flatten(0, 1)])
 
 
-@exercise.mistake(
-    "Are the last place of a row and the first of the next neighbours in the picture?"
-)
+@exercise.mistake("Are the last place of a row and the first of the next neighbours in the image?")
 def as_a_line(table, old, new, n_prefix=0):
     """A table is a line of rows, so it is stretched as a line."""
     n, m = old[0] * old[1], new[0] * new[1]
@@ -87,7 +85,7 @@ def zeros_outside(table, old, new, n_prefix=0):
 
 @exercise.mistake("Where does the class token's row come to lie in your table?")
 def prefix_at_the_end(table, old, new, n_prefix=0):
-    """Rows that are no places stand behind the grid."""
+    """Rows that belong to no place come after the grid."""
 
     def weights(n, m):
         at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)

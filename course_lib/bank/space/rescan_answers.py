@@ -9,7 +9,7 @@ def reference(x: Tensor, order: Tensor, new_order: Tensor) -> Tensor:
     return x[..., inverse_order(order)[new_order], :]
 
 
-@exercise.mistake("Scan in a spiral by `x[order]` and then go back by yours. Is it the picture?")
+@exercise.mistake("Scan in a spiral by `x[order]` and then go back by yours. Is it the image?")
 def order_is_its_inverse(x, order, new_order):
     """What has put tokens in an order also takes them out of it."""
     return x[..., order, :][..., new_order, :]

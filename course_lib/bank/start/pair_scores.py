@@ -14,7 +14,7 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    0.5, see("shapes", "Which axis is summed, and which of k's axes has to stand last but one?")
+    0.5, see("shapes", "Which axis is summed, and which of k's axes has to be last but one?")
 )
 def products(t: Trial) -> None:
     """products of every query with every key of its own sentence"""
@@ -23,9 +23,7 @@ def products(t: Trial) -> None:
         t.same(t.randn(2, 4, D), t.randn(2, 7, D), torch.zeros(2, 7))
 
 
-@exercise.prop(
-    1, see("broadcasting", "Shapes line up at the right. Under which axis does B come to stand?")
-)
+@exercise.prop(1, see("broadcasting", "Shapes line up at the right. Under which axis is B?"))
 def bias(t: Trial) -> None:
     """the bias is added to its key, for all queries of its sentence"""
     T = t.integer(3, 5)

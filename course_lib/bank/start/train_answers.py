@@ -59,7 +59,7 @@ def all_pairs(theta, x, y, steps, lr):
     return theta.detach()
 
 
-@exercise.mistake(see("autograd", "Call it twice with the same `theta`. Does it start anew?"))
+@exercise.mistake(see("autograd", "Call it twice with the same `theta`. Does it start again?"))
 def moves_the_original(theta, x, y, steps, lr):
     """A function may move what it is given, as an optimiser does."""
     theta.requires_grad_()

@@ -46,7 +46,7 @@ def layer(t: Trial) -> None:
     _agree(t, 1, t.integer(2, 5) * m, t.integer(2, 9) * m, 8 * t.integer(2, 9), m)
 
 
-@exercise.prop(1, "The feed-forward part has two matrices, of D x 4D and back.")
+@exercise.prop(1, "The feed-forward sub-layer has two matrices, of D x 4D and back.")
 def block(t: Trial) -> None:
     """the share of the whole block"""
     _agree(t, 2, 56, 56, 96, 7)
@@ -56,7 +56,7 @@ def block(t: Trial) -> None:
 
 @exercise.prop(0.5, "Where does `mlp_ratio` enter, and in how many matrices?")
 def ratio(t: Trial) -> None:
-    """feed-forward parts that are wider or narrower"""
+    """feed-forward sub-layers that are wider or narrower"""
     for mlp_ratio in (t.integer(1, 3), t.integer(5, 8)):
         _agree(t, 2, 12, 18, 8 * t.integer(2, 9), 6, mlp_ratio=mlp_ratio)
 

@@ -45,10 +45,10 @@ def no_feed_forward(rows, columns, d_model, window, mlp_ratio=4):
 
 
 @exercise.mistake(
-    "The hidden layer of the feed-forward part: who leads into it, and who out of it?"
+    "The hidden layer of the feed-forward sub-layer: who leads into it, and who out of it?"
 )
 def one_map(rows, columns, d_model, window, mlp_ratio=4):
-    """The feed-forward part is one matrix of D x 4D."""
+    """The feed-forward sub-layer is one matrix of D x 4D."""
     N, M2, D = rows * columns, min(rows, window) * min(columns, window), d_model
     tokens, ff = 4 * D, mlp_ratio * D
     return 1 - M2 / N, 2 * (N - M2) / (tokens + 2 * N), 2 * (N - M2) / (tokens + ff + 2 * N)

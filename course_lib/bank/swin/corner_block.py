@@ -10,7 +10,7 @@ exercise = Exercise(
     severe={
         "a_window_a_block": "it counts another speed for every model",
         "adds_the_shift": "it counts another speed for every model",
-        "round_the_edge": "news go over the edge, which the mask of this exercise forbids",
+        "round_the_edge": "information goes over the edge, which the mask of this exercise forbids",
     },
     example=lambda t: (16, 4, 2, [8]),
 )
@@ -18,8 +18,8 @@ exercise = Exercise(
 
 @exercise.prop(
     1.5,
-    "Where is the news after the first block, the second, the third? Find the two blocks' common"
-    " gain.",
+    "Where is the information after the first, the second, the third block? Find the two blocks'"
+    " common gain.",
 )
 def one_stage(t: Trial) -> None:
     """one stage, windows that move by half"""
@@ -29,7 +29,7 @@ def one_stage(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "In which window is the token that the news has reached, before the shift and after?"
+    1, "In which window is the token that the information has reached, before the shift and after?"
 )
 def any_shift(t: Trial) -> None:
     """any other shift, and none"""

@@ -24,7 +24,7 @@ def reference(side: int, window: int, shift: int, depths: Sequence[int]) -> int:
 
 @exercise.mistake("Two still windows side by side: who tells the other? And with a moved layer?")
 def a_window_a_block(side, window, shift, depths):
-    """Each block brings the news a window further."""
+    """Each block brings the information a window further."""
     reach, number = 0, 0
     for depth in depths:
         for _ in range(depth):
@@ -55,7 +55,7 @@ def adds_the_shift(side, window, shift, depths):
 
 @exercise.mistake("Which pairs does the mask of a moved layer forbid?")
 def round_the_edge(side, window, shift, depths):
-    """In moved windows both ends of the picture meet."""
+    """In moved windows both ends of the image meet."""
     reach, number = 0, 0
     for depth in depths:
         for block in range(depth):
@@ -69,9 +69,7 @@ def round_the_edge(side, window, shift, depths):
     return 0
 
 
-@exercise.mistake(
-    "Who is first in every stage of a Swin: windows that stand, or windows that move?"
-)
+@exercise.mistake("Who is first in every stage of a Swin: windows that stay, or windows that move?")
 def alternates_throughout(side, window, shift, depths):
     """Still and moved blocks take turns through the whole model."""
     reach, number = 0, 0
@@ -101,7 +99,7 @@ def never_merges(side, window, shift, depths):
 
 @exercise.mistake("When the map is halved, does the window keep its tokens or its pixels?")
 def windows_shrink_too(side, window, shift, depths):
-    """A window covers the same part of the picture in every stage."""
+    """A window covers the same part of the image in every stage."""
     reach, number = 0, 0
     for depth in depths:
         for block in range(depth):
@@ -114,7 +112,7 @@ def windows_shrink_too(side, window, shift, depths):
     return 0
 
 
-@exercise.mistake("Two windows that never move: does news get from one to the other?")
+@exercise.mistake("Two windows that never move: does information gets from one to the other?")
 def still_windows_leak(side, window, shift, depths):
     """Enough blocks connect everything, moved or not."""
     number, shift = 0, max(shift, 1)

@@ -40,7 +40,7 @@ def order(t: Trial) -> None:
     t.same(torch.arange(4.0).view(1, 2, 2, 1) + t.integer(1, 9), note="four numbers")
 
 
-@exercise.prop(1, "Merge tokens of two channels, one of them always 0. Where do the zeros stand?")
+@exercise.prop(1, "Merge tokens of two channels, one of them always 0. Where are the zeros?")
 def channels(t: Trial) -> None:
     """all channels of the first token come first, then all of the second"""
     D = t.integer(3, 5)
@@ -57,7 +57,7 @@ def odd(t: Trial) -> None:
         x = t.randn(1, rows, columns, 2)
         want = t.want(x)
         got = t.a_tensor(t.call(x), want.shape)
-        # In whatever order the four stand.
+        # In any order of the four.
         note = f"{rows} x {columns}"
         t.close(got.sort(-1).values, want.sort(-1).values, "the sorted channels", note=note)
     t.same(t.randn(2, 1, 1, 2), note="one token")

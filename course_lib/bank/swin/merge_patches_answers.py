@@ -25,7 +25,7 @@ def across_first(x):
     return torch.cat([x[:, i::2, j::2] for i in (0, 1) for j in (0, 1)], dim=-1)
 
 
-@exercise.mistake("With two channels: does channel 0 of the second token stand at 1 or at 2?")
+@exercise.mistake("With two channels: is channel 0 of the second token at 1 or at 2?")
 def channels_by_turns(x):
     """Stacking and flattening puts tokens side by side, whatever the axis."""
     x = F.pad(x, (0, 0, 0, x.shape[2] % 2, 0, x.shape[1] % 2))
@@ -42,7 +42,7 @@ def odd_ones_dropped(x):
 
 @exercise.mistake("With what is the missing row filled: with zeros, or with the last one again?")
 def border_repeated(x):
-    """What is missing is filled with what stands next to it."""
+    """What is missing is filled with what is next to it."""
     if x.shape[1] % 2:
         x = torch.cat([x, x[:, -1:]], dim=1)
     if x.shape[2] % 2:
@@ -59,9 +59,9 @@ def quarters(x):
     return torch.cat([parts[0], parts[2], parts[1], parts[3]], dim=-1)
 
 
-@exercise.mistake("For an odd grid: at which sides do your zeros stand?")
+@exercise.mistake("For an odd grid: at which sides are your zeros?")
 def padded_at_the_front(x):
-    """Zeros may stand on any side."""
+    """Zeros may be on any side."""
     x = F.pad(x, (0, 0, x.shape[2] % 2, 0, x.shape[1] % 2, 0))
     return torch.cat([x[:, i::2, j::2] for j in (0, 1) for i in (0, 1)], dim=-1)
 

@@ -72,9 +72,9 @@ def fits_the_table(t: Trial) -> None:
     n = (2 * rows - 1) * (2 * columns - 1)
     index = t.a_tensor(t.call(rows, columns), (rows * columns, rows * columns), "the index")
     least, most = int(index.min()), int(index.max())
-    t.expect((least, most) == (0, n - 1), f"numbers from {least} to {most}, wanted 0 to {n - 1}")
+    t.expect((least, most) == (0, n - 1), f"numbers from {least} to {most}, expected 0 to {n - 1}")
     middle = int(index[0, 0])
-    t.expect(middle == n // 2, f"a token with itself has the number {middle}, wanted {n // 2}")
+    t.expect(middle == n // 2, f"a token with itself has the number {middle}, expected {n // 2}")
 
 
 @exercise.prop(0.5, "What does `table[index]` say to numbers with a point?")

@@ -22,7 +22,7 @@ def _mask(t: Trial, rows: int, columns: int, window: int, shift: int) -> Tensor:
 
 
 def _places(rows: int, columns: int, window: int, shift: int) -> Tensor:
-    """Row and column in the picture of each token of each window, (nW, N, 2)."""
+    """Row and column in the image of each token of each window, (nW, N, 2)."""
     place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     moved = place.view(rows, columns, 2).roll((-shift, -shift), (0, 1))
     tiles = moved.view(rows // window, window, columns // window, window, 2)
@@ -40,7 +40,7 @@ def corners(t: Trial, side: int, window: int, shift: int) -> None:
 @exercise.prop(
     1,
     "Write the numbers of a grid of 4 x 4 after the roll by 1 on paper. Which of the numbers in"
-    " the last window touch in the picture?",
+    " the last window touch in the image?",
 )
 def half(t: Trial) -> None:
     """square grids, moved by half a window: the first window and the last"""
@@ -66,10 +66,10 @@ def any_shape(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "Two tokens that are further apart in the picture than a window is long can't be neighbours."
+    1, "Two tokens that are further apart in the image than a window is long can't be neighbours."
 )
 def border(t: Trial) -> None:
-    """no token attends across the border of the picture"""
+    """no token attends across the border of the image"""
     m = t.integer(3, 4)
     sizes = (2 * m, t.integer(3, 9) * m, m, m - 1)
     mask, place = _mask(t, *sizes), _places(*sizes)
@@ -79,7 +79,7 @@ def border(t: Trial) -> None:
     if len(wrong):
         w, i, j = wrong[0].tolist()
         a, b = (tuple(place[w, x].tolist()) for x in (i, j))
-        t.expect(False, f"in window {w}, token {a} of the picture attends to {b}, far away")
+        t.expect(False, f"in window {w}, token {a} of the image attends to {b}, far away")
 
 
 @exercise.prop(1, "Count the True in each window of your mask. Which windows should have no False?")
@@ -93,7 +93,7 @@ def neighbours(t: Trial) -> None:
     if len(hidden):
         w, i, j = hidden[0].tolist()
         a, b = (tuple(place[w, x].tolist()) for x in (i, j))
-        t.expect(False, f"in window {w}, token {a} of the picture may not attend to {b}")
+        t.expect(False, f"in window {w}, token {a} of the image may not attend to {b}")
     t.expect(mask[0].all(), "the first window, which nothing came round into, is masked")
     t.expect(mask.equal(mask.mT), "a attends to b and b not to a")
 

@@ -26,9 +26,9 @@ def true_is_blocked(rows, columns, window, shift):
     return flat[:, :, None] != flat[:, None, :]
 
 
-@exercise.mistake("What happens between your regions and the windows: has the picture been rolled?")
+@exercise.mistake("What happens between your regions and the windows: has the image been rolled?")
 def regions_not_rolled(rows, columns, window, shift):
-    """Regions of the picture are cut into windows as they lie."""
+    """Regions of the image are cut into windows as they lie."""
     y, x = torch.arange(rows) < shift, torch.arange(columns) < shift
     region = 2 * y[:, None].int() + x.int()
     tiles = region.view(rows // window, window, columns // window, window).transpose(1, 2)

@@ -56,10 +56,10 @@ def square(t: Trial) -> None:
     affordable(t)
     m = t.integer(2, 3)
     t.same(*grids(t, 1, 2 * m, 2 * m, 5, 5), (m, m), note=f"windows of {m} x {m}")
-    t.same(*grids(t, 2, 3 * m, 3 * m, 5, 5), (m, m), note="nine of them in two pictures")
+    t.same(*grids(t, 2, 3 * m, 3 * m, 5, 5), (m, m), note="nine of them in two images")
 
 
-@exercise.prop(1, "How many windows stand in a row of the grid, and how many in a column?")
+@exercise.prop(1, "How many windows are in a row of the grid, and how many in a column?")
 def any_shape(t: Trial) -> None:
     """grids that are wide or high, windows that are wide or high"""
     affordable(t)

@@ -3,7 +3,7 @@ from course_lib.checks.protocol import Fixture
 
 
 def attend_anew(x, w_q, w_k, w_v):
-    """Causal attention over a whole text x (B, T, D), with all projections made anew."""
+    """Causal attention over a whole text x (B, T, D), with all projections computed again."""
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     past = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()

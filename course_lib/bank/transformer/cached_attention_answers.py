@@ -46,7 +46,7 @@ def no_mask(x, keys, values, w_q, w_k, w_v):
 
 @exercise.mistake("Read two pieces one after the other and look at the order of the keys.")
 def put_in_front(x, keys, values, w_q, w_k, w_v):
-    """The order of the keys does not matter, so new ones may stand in front."""
+    """The order of the keys does not matter, so new ones may come first."""
     T, S = x.shape[1], keys.shape[1]
     k, v = torch.cat([x @ w_k, keys], 1), torch.cat([x @ w_v, values], 1)
     scores = x @ w_q @ k.mT / math.sqrt(k.shape[-1])

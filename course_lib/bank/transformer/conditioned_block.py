@@ -46,9 +46,9 @@ def encoder_decoders(t: Trial) -> None:
         t.same(name, *both(t, 5, 3), gate=1.0, note=f"{name}, more words than memory, and a gate")
 
 
-@exercise.prop(1, "Is a picture written from left to right?")
+@exercise.prop(1, "Is an image written from left to right?")
 def pictures(t: Trial) -> None:
-    """Stable Diffusion looks at its whole picture, then at all of the caption"""
+    """Stable Diffusion looks at its whole image, then at all of the caption"""
     t.same("stable-diffusion", *both(t))
     t.same("stable-diffusion", *both(t, 5, 2), gate=1.0, note="and a gate")
 
@@ -57,15 +57,15 @@ def pictures(t: Trial) -> None:
     1, "At the start the gate is 0 and the language model speaks as it always did. tanh(0) = 0."
 )
 def gated(t: Trial) -> None:
-    """Flamingo first looks at the picture, through its gate, then at its own past"""
+    """Flamingo first looks at the image, through its gate, then at its own past"""
     t.same("flamingo", *both(t), note="gate at its default")
     for gate in (0.5, -1.5):
         t.same("flamingo", *both(t), gate=gate, note=f"gate {gate}")
 
 
-@exercise.prop(1, "Picture and words compete in one softmax. Whose places do you return?")
+@exercise.prop(1, "Image and words compete in one softmax. Whose places do you return?")
 def one_stream(t: Trial) -> None:
-    """LLaVA reads one sequence, the picture in front"""
+    """LLaVA reads one sequence, the image in front"""
     t.same("llava", *both(t))
     t.same("llava", *both(t, 5, 2), gate=1.0, note="a gate means nothing here")
 
@@ -84,7 +84,7 @@ def no_future(t: Trial) -> None:
         )
 
 
-@exercise.prop(0.5, "A ValueError says what came and what was wanted.")
+@exercise.prop(0.5, "A ValueError says what came and what was expected.")
 def refused(t: Trial) -> None:
     """an unknown name is refused, and nothing is changed in place"""
     own, memory = both(t, 4, 4)

@@ -5,9 +5,9 @@ from course_lib.transformer.wiring import conditioned_block
 reference = exercise.answer(conditioned_block)
 
 
-@exercise.mistake("LLaVA has no such layer. Where do the picture's tokens stand?")
+@exercise.mistake("LLaVA has no such layer. Where are the image's tokens?")
 def llava_cross_attends(architecture, own, memory, gate=0.0):
-    """LLaVA's text decoder attends across to the picture."""
+    """LLaVA's text decoder attends across to the image."""
     T = own.shape[1]
     past = torch.ones(T, T, dtype=torch.bool).tril()
     if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):
@@ -38,7 +38,7 @@ def memory_asks(architecture, own, memory, gate=0.0):
     return own
 
 
-@exercise.mistake("In what order does a diffusion model make the places of its picture?")
+@exercise.mistake("In what order does a diffusion model make the places of its image?")
 def pictures_in_reading_order(architecture, own, memory, gate=0.0):
     """Whatever is generated is generated from left to right."""
     T, S = own.shape[1], memory.shape[1]
@@ -94,7 +94,7 @@ def gate_half_open(architecture, own, memory, gate=0.0):
     return own
 
 
-@exercise.mistake("Which comes first in Flamingo: the picture, or the language model's own layer?")
+@exercise.mistake("Which comes first in Flamingo: the image, or the language model's own layer?")
 def flamingo_like_bart(architecture, own, memory, gate=0.0):
     """Cross-attention always comes after self-attention."""
     T, S = own.shape[1], memory.shape[1]
@@ -114,7 +114,7 @@ def flamingo_like_bart(architecture, own, memory, gate=0.0):
 
 @exercise.mistake("Your LLaVA sees words that are not written yet. Where does its mask begin?")
 def one_stream_unmasked(architecture, own, memory, gate=0.0):
-    """Where a picture is part of the sequence, everything sees everything."""
+    """Where an image is part of the sequence, everything sees everything."""
     T, S = own.shape[1], memory.shape[1]
     past = torch.ones(T, T, dtype=torch.bool).tril()
     if architecture not in ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava"):

@@ -91,7 +91,7 @@ def attention_alone(t: Trial) -> None:
     0.5, "Set `w_out` to 0, so that attention adds nothing. What is left of the formula?"
 )
 def feed_forward_alone(t: Trial) -> None:
-    """one layer's feed-forward part, and the last norm"""
+    """one layer's feed-forward sub-layer, and the last norm"""
     *args, w_out, w_up, w_down = _sample(t, 3, 1)
     args = [*args, torch.zeros_like(w_out), w_up, w_down]
     t.close(_logits(t, *args), t.want(*args)[0], "the logits", note="w_out is 0")
@@ -159,7 +159,7 @@ def learns(t: Trial) -> None:
         if _step(t, optimizer, text) < 0.1:
             break
     right = (_write(t, test, numbers).argmax(-1) == test[:, LENGTH + 1 :]).float().mean()
-    t.expect(right > 0.85, f"after training {right:.0%} of what it writes is right, wanted 85 %")
+    t.expect(right > 0.85, f"after training {right:.0%} of what it writes is right, expected 85 %")
 
 
 def _step(t: Trial, optimizer: torch.optim.Optimizer, text: Tensor) -> float:

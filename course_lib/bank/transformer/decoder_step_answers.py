@@ -25,7 +25,7 @@ def reference(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
 
 @exercise.mistake("A second token, and the first is cached: which row of `places` has it?")
 def always_from_the_first_place(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """The tokens of a call stand at the first places."""
+    """The tokens of a call are at the first places."""
     (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
     x, grown = words[tokens] + places[:T], []
     later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)

@@ -47,7 +47,7 @@ def one_head(t: Trial) -> None:
         t.same(*still(drawn(t, 1, 1, t.integer(3, 6), C=C)), note=f"latents of width {C}")
 
 
-@exercise.prop(1, "Head 1 has matrices of its own. Where does each of them stand in your product?")
+@exercise.prop(1, "Head 1 has matrices of its own. Where is each of them in your product?")
 def several_heads(t: Trial) -> None:
     """each head makes keys and values of its own from the same latents"""
     for H in (2, t.integer(3, 5)):

@@ -71,7 +71,7 @@ def shares_lost(logits, temperature=1.0, top_k=None, top_p=None):
     return torch.zeros_like(ordered).scatter(-1, order, ordered)
 
 
-@exercise.mistake("Your largest probability: does it stand where the largest logit stands?")
+@exercise.mistake("Your largest probability: is it where the largest logit is?")
 def sorted_for_good(logits, temperature=1.0, top_k=None, top_p=None):
     """What has been sorted to be cut can stay sorted."""
     logits = logits.float()
@@ -145,7 +145,7 @@ def cut_to_zero(logits, temperature=1.0, top_k=None, top_p=None):
 
 @exercise.alternative
 def by_rank(logits, temperature=1.0, top_k=None, top_p=None):
-    """Ranks the tokens where they stand, and cuts logits."""
+    """Ranks the tokens in place, and cuts logits."""
     x = logits.to(torch.float32)
     if not temperature:
         top_k, top_p, temperature = 1, None, 1.0

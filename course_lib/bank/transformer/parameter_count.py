@@ -35,7 +35,7 @@ def three(t: Trial, *arguments: int, **options: Any) -> list[int]:
     found = t.call(*arguments, **options)
     if not isinstance(found, (list, tuple)) or len(found) != 3:
         wanted = "three whole numbers: words, encoder, decoder"
-        raise Wrong(f"the result is {kind(found)}, wanted {wanted}")
+        raise Wrong(f"the result is {kind(found)}, expected {wanted}")
     return list(found)
 
 
@@ -43,7 +43,7 @@ def three(t: Trial, *arguments: int, **options: Any) -> list[int]:
     1, "Print the names and shapes in `nn.TransformerEncoderLayer(8, 2, 32).named_parameters()`."
 )
 def encoder(t: Trial) -> None:
-    """an encoder: attention, feed-forward part, two norms, and all their biases"""
+    """an encoder: attention, feed-forward sub-layer, two norms, and all their biases"""
     one_of_three(t, 1, *sizes(t), 1)
     one_of_three(t, 1, *sizes(t), t.integer(2, 7))
 

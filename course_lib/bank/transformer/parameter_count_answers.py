@@ -49,7 +49,7 @@ def heads_cost_extra(
     )
 
 
-@exercise.mistake("With what does a decoder look at the encoder, and what stands behind it?")
+@exercise.mistake("With what does a decoder look at the encoder, and what comes after it?")
 def decoder_like_encoder(
     source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
     norm="post", tied=True, shared=False,
@@ -67,7 +67,7 @@ def matrices_only(
     source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
     norm="post", tied=True, shared=False,
 ):  # fmt: skip
-    """Projections and feed-forward parts are matrices, and nothing is added."""
+    """Projections and feed-forward sub-layers are matrices, and nothing is added."""
     attention, feed_forward = 4 * d_model**2, 2 * d_model * d_ff
     last = 2 * d_model * (norm == "pre")
     words = target_vocab_size * (2 - tied) + source_vocab_size * (not shared)

@@ -54,7 +54,7 @@ def cache(t: Trial) -> None:
     1.5, "The cache holds S keys, at positions 0 to S - 1. At which position is the new token?"
 )
 def positions(t: Trial) -> None:
-    """queries stand where their tokens stand: behind the cached ones, one behind the other"""
+    """queries are where their tokens are: behind the cached ones, one behind the other"""
     # Judged whatever the mask, and however often cached keys are turned: the last query is asked,
     # keys near it score next to nothing, cached keys but the first are zeros.
     for S in (1, t.integer(2, 3)):
@@ -71,7 +71,7 @@ def positions(t: Trial) -> None:
         t.close(out[..., -1, :], want, "what the last token finds", note=f"T = {T}, S = {S}")
 
 
-@exercise.prop(2, "T queries, S + T keys: what may the first query see? Where does it stand?")
+@exercise.prop(2, "T queries, S + T keys: what may the first query see? Where is it?")
 def mask(t: Trial) -> None:
     """a token finds values of all cached tokens, of earlier new ones and its own, and of no
     later

@@ -19,12 +19,12 @@ def reference(
 
 
 # The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the first symptom: who stands where?")(
+exercise.mistake("Several things are wrong. Begin with the first symptom: which row is where?")(
     colleagues_rotary_step
 )
 
 
-@exercise.mistake("A model that writes calls you with one token at a time. Where does each stand?")
+@exercise.mistake("A model that writes calls you with one token at a time. Where is each?")
 def counts_from_zero(q, k, v, keys, values, base=10_000.0):
     """Every call begins at position 0."""
     T, S = q.shape[-2], keys.shape[-2]

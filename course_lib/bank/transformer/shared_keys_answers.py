@@ -11,7 +11,7 @@ def reference(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     mask, groups = causal_mask(T, S), q.unflatten(1, (k.shape[1], -1)).unbind(1)
     outs = []
     for g, queries in enumerate(groups):
-        # The heads of a group stand below each other, each with a mask of its own.
+        # The heads of a group follow one another, each with a mask of its own.
         masks = mask.repeat(queries.shape[1], 1)
         out, _ = scaled_dot_product_attention(queries.flatten(1, 2), k[:, g], v[:, g], mask=masks)
         outs.append(out.unflatten(1, (-1, T)))
@@ -74,7 +74,7 @@ def mask_from_the_top_left(q, k, v):
 
 @exercise.mistake("Stacked queries of two heads: is the second head's first query a later token?")
 def mask_of_stacked_rows(q, k, v):
-    """Queries of a group that stand below each other are one text, under one staircase."""
+    """Queries of a group, written below each other, are one text, under one staircase."""
     G, T, S = k.shape[1], q.shape[2], k.shape[2]
     rows = q.unflatten(1, (G, -1)).flatten(2, 3)
     scores = rows @ k.mT / math.sqrt(q.shape[-1])

@@ -57,7 +57,9 @@ def texts(t: Trial) -> None:
     n_tokens, fit = t.integer(100, 900), t.integer(5, 30)
     # Counted with the answer's own bytes of a token: whether they are right is asked above.
     own = t.values(t.call(GIB, 0, layers, *heads, d_head, n_tokens))[0]
-    t.expect(isinstance(own, int) and own > 0, f"{exercise.returns[0]} is {own!r}, wanted a count")
+    t.expect(
+        isinstance(own, int) and own > 0, f"{exercise.returns[0]} is {own!r}, expected a count"
+    )
     text = own * n_tokens
     for memory, want in ((fit * text, fit), ((fit + 1) * text - 1, fit), (fit * text + 1, fit)):
         got = t.values(t.call(memory, 0, layers, *heads, d_head, n_tokens))[1]

@@ -27,13 +27,13 @@ def order(t: Trial) -> None:
     t.same(t.randn(1, N, D), torch.zeros(N + 1, D), t.randn(D), note="positions are zero")
 
 
-@exercise.prop(0.5, "How many class tokens does a batch of three pictures need?")
+@exercise.prop(0.5, "How many class tokens does a batch of three images need?")
 def batch(t: Trial) -> None:
-    """the pictures of a batch get the same class token and the same positions"""
+    """the images of a batch get the same class token and the same positions"""
     N, D = t.integer(4, 6), 2 * t.integer(2, 4)
     positions, cls_token = t.randn(N + 1, D), t.randn(D)
     t.usual(t.randn(1, N, D), positions, cls_token)
-    t.same(t.randn(N + 1, N, D), positions, cls_token, note="as many pictures as tokens")
+    t.same(t.randn(N + 1, N, D), positions, cls_token, note="as many images as tokens")
 
 
 @exercise.prop(
@@ -57,7 +57,7 @@ def without(t: Trial) -> None:
     t.same(t.randn(2, N, D), t.randn(N, D))
 
 
-@exercise.prop(1, "What does your function do with the table of a larger picture?")
+@exercise.prop(1, "What does your function do with the table of a larger image?")
 def refused(t: Trial) -> None:
     """a table with rows too few or too many is refused with a ValueError"""
     N, D = t.integer(4, 6), 6

@@ -10,7 +10,7 @@ def reference(patches: Tensor, positions: Tensor, cls_token: Tensor | None = Non
         x = torch.cat([cls_token.expand(len(x), 1, -1), x], dim=1)
     if positions.shape != x.shape[1:]:
         raise ValueError(
-            f"positions have shape {tuple(positions.shape)}, wanted {tuple(x.shape[1:])}"
+            f"positions have shape {tuple(positions.shape)}, expected {tuple(x.shape[1:])}"
         )
     return x + positions
 
@@ -23,7 +23,7 @@ exercise.mistake(
 
 @exercise.mistake("Which row of the table does the class token get, and which one patch 0?")
 def no_row_for_the_class(patches, positions, cls_token=None):
-    """The class token stands nowhere, so it needs no position and takes no row."""
+    """The class token has no place, so it needs no position and takes no row."""
     n = patches.shape[1]
     if len(positions) != n + (cls_token is not None):
         raise ValueError("wrong number of rows")
@@ -69,7 +69,7 @@ def last_row_for_the_class(patches, positions, cls_token=None):
     return x
 
 
-@exercise.mistake("Give it the table of a larger picture. What should happen, and what does?")
+@exercise.mistake("Give it the table of a larger image. What should happen, and what does?")
 def silently_cut(patches, positions, cls_token=None):
     """A table that is too long can be cut to the length of the sequence."""
     x = patches
@@ -90,9 +90,9 @@ def broadcast_will_tell(patches, positions, cls_token=None):
         raise ValueError(str(error)) from error
 
 
-@exercise.mistake("Is the first token the same in both pictures of a batch?")
+@exercise.mistake("Is the first token the same in both images of a batch?")
 def class_in_the_first_picture(patches, positions, cls_token=None):
-    """The class token replaces nothing in pictures after the first: it is one vector."""
+    """The class token replaces nothing in images after the first: it is one vector."""
     x = patches
     if cls_token is not None:
         first = torch.zeros_like(x[:, :1])
@@ -119,7 +119,7 @@ def token_by_token(patches, positions, cls_token=None):
 
 @exercise.alternative
 def written_into(patches, positions, cls_token=None):
-    """Begins with the positions of every picture and adds what stands there."""
+    """Begins with the positions of every image and adds what is there."""
     B, N, D = patches.shape
     front = 0 if cls_token is None else 1
     if positions.shape[0] != N + front:

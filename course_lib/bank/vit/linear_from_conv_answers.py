@@ -14,7 +14,7 @@ def reference(
     return matrix.flatten(1), new_bias
 
 
-@exercise.mistake("Convolve a picture with a single bright pixel by hand. Which weight meets it?")
+@exercise.mistake("Convolve an image with a single bright pixel by hand. Which weight meets it?")
 def kernel_flipped(kernel, bias, mean, std, layout="channels first"):
     """A convolution turns its kernel around before it multiplies."""
     matrix = kernel.flip(2, 3) / std[:, None, None]

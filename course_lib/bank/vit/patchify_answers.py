@@ -7,7 +7,7 @@ reference = exercise.answer(patchify)
 
 @exercise.mistake("After your reshape, do the first P * P numbers come from one corner?")
 def reshape_alone(images, patch_size):
-    """A reshape to the wanted shape cuts the picture into squares."""
+    """A reshape to the target shape cuts the image into squares."""
     B, C, H, W = images.shape
     if H % patch_size or W % patch_size:
         raise ValueError("does not divide")
@@ -25,7 +25,7 @@ def channels_last(images, patch_size):
     return x.permute(0, 2, 4, 3, 5, 1).reshape(B, -1, C * P * P)
 
 
-@exercise.mistake("Try a picture of 2 x 3 patches. Is your number 1 to the right of number 0?")
+@exercise.mistake("Try an image of 2 x 3 patches. Is your number 1 to the right of number 0?")
 def down_the_columns(images, patch_size):
     """Patches may be listed column after column."""
     B, C, H, W = images.shape
@@ -47,7 +47,7 @@ def patch_transposed(images, patch_size):
     return x.permute(0, 2, 4, 1, 5, 3).reshape(B, -1, C * P * P)
 
 
-@exercise.mistake("How many rows of patches has your grid in a picture of 4 x 6, cut by 2?")
+@exercise.mistake("How many rows of patches has your grid in an image of 4 x 6, cut by 2?")
 def sides_swapped(images, patch_size):
     """The last axis is the height."""
     B, C, W, H = images.shape
@@ -69,7 +69,7 @@ def combed(images, patch_size):
     return x.permute(0, 3, 5, 1, 2, 4).reshape(B, -1, C * P * P)
 
 
-@exercise.mistake("What has become of the last rows of a picture that is too high?")
+@exercise.mistake("What has become of the last rows of an image that is too high?")
 def cut_off(images, patch_size):
     """Pixels beyond the last whole patch can be left away."""
     B, C, H, W = images.shape

@@ -29,7 +29,7 @@ def _one_of_two(t: Trial, which: int, *arguments: int, **more: Any) -> None:
     """Expect one of the two numbers to be right."""
     found = t.call(*arguments, **more)
     if not isinstance(found, (list, tuple)) or len(found) != 2:
-        raise Wrong("wanted two whole numbers: parameters, multiplications")
+        raise Wrong("expected two whole numbers: parameters, multiplications")
     got, want = found[which], t.want(*arguments, **more)[which]
     # The type of a number is asked once, further down.
     got = int(got) if isinstance(got, float) and got.is_integer() else got

@@ -56,7 +56,7 @@ def class_forgotten(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_
     return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
 
 
-@exercise.mistake("How many numbers does a patch have, in a picture with colours?")
+@exercise.mistake("How many numbers does a patch have, in an image with colours?")
 def grey(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
          learned=True, pooling="cls"):  # fmt: skip
     """A patch has as many numbers as pixels."""
@@ -85,7 +85,7 @@ def biases_forgotten(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n
 @exercise.mistake("Pre-norm: what comes out of the last block has not been normalised.")
 def no_last_norm(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
                  learned=True, pooling="cls"):  # fmt: skip
-    """All norms stand in the blocks."""
+    """All norms are in the blocks."""
     N, pixels, front = (image_size // patch_size) ** 2, 3 * patch_size**2, int(pooling == "cls")
     T = N + front
     block = 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + 5 * d_model
