@@ -8,6 +8,7 @@ speeds of position interpolation, of a larger base and of YaRN, without further 
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -121,7 +122,7 @@ def EXPERIMENT(job: Job) -> Outcome:
     )
     model.eval()
     places = by_place(model)
-    results = {
+    results: dict[str, Any] = {
         "test_loss": history[-1]["test_loss"],
         "loss_by_place": summed_up(places),
         "curve": [round(x, 4) for x in places.view(-1, PLACES).mean(1).tolist()],
