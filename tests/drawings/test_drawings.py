@@ -28,7 +28,7 @@ ENGINE = {"__init__", "__main__", "faults", "letters", "page", "parts", "shapes"
 SHORTER = set(
     """clocks-of-positions end-to-end one-change-a-step patching picture-in-a-sentence
     processes-of-a-grade read-and-change roofline same-shape steps-for-values
-    teacher-and-student way-of-an-exercise who-sees-whom""".split()
+    teacher-and-student way-of-an-exercise""".split()
 )
 USED = {
     name: page
