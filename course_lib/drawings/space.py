@@ -63,18 +63,18 @@ AXES = ("time", "row", "column")
 
 
 @drawing(
-    f"""A picture of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
-    the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower stands in patches
+    f"""An image of a lighthouse is cut into {ROWS} rows of {COLUMNS} patches, numbered from 0 at
+    the top left to {ROWS * COLUMNS - 1} at the bottom right. The tower is in patches
     {", ".join(map(str, TOWER))}, one below the other. Laid in a line, these are
     {COLUMNS} places apart, with the patches of both sides between them. Patches {COLUMNS - 1} and
-    {COLUMNS}, at the right and at the left edge of the picture, are neighbours in the line."""
+    {COLUMNS}, at the right and at the left edge of the image, are neighbours in the line."""
 )
 def grid_in_a_line(s: Sketch) -> None:
-    """A picture of twelve patches, and the sequence that a Transformer gets."""
+    """An image of twelve patches, and the sequence that a Transformer gets."""
     p = Page(s)
     picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
     rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
-    grid = p.named(p.grid(*rows, gap=(4, 4), turn=False), "picture")
+    grid = p.named(p.grid(*rows, gap=(4, 4), turn=False), "image")
     for n, part in enumerate(line):
         p.named(part, f"{n}" * (n in TOWER), f"{n}" * (n not in TOWER), at="below")
     p.done(grid, p.row(*line, gap=4), gap=p.of(56, 92))
