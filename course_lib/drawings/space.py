@@ -74,7 +74,7 @@ def grid_in_a_line(s: Sketch) -> None:
     p = Page(s)
     picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
     rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
-    grid = p.named(p.grid(*rows, gap=(4, 4), turn=False), "picture")
+    grid = p.named(p.grid(*rows, gap=(4, 4), turn=False), "image")
     for n, part in enumerate(line):
         p.named(part, f"{n}" * (n in TOWER), f"{n}" * (n not in TOWER), at="below")
     p.done(grid, p.row(*line, gap=4), gap=p.of(56, 92))

@@ -49,12 +49,12 @@ def _tower(
 @drawing(
     f"""The base model translates a sentence of {S} words into one of {T}. On the left, the encoder:
     the words become vectors, shape {S} by {D}, positions are added, and {L} blocks of
-    self-attention and a feed-forward sub-layer change them. What comes out is the memory, {S} by
-    {D}. On the right, the decoder: its words, the start sign first, become vectors of shape {T} by
-    {D}. Each of its {L} blocks has causal self-attention, cross-attention and a feed-forward
-    sub-layer. In cross-attention the decoder asks and the memory gives keys and values. Every part
-    is beside the residual stream, and what it finds is added and normalised. At the top a linear
-    map and a softmax give each of the {T} places a probability for each of {V:,} words.""",
+    self-attention and a feed-forward sub-layer change them. Out comes the memory, {S} by {D}.
+    On the right, the decoder: its words, the start sign first, become vectors of shape {T} by {D}.
+    Each of its {L} blocks has causal self-attention, cross-attention and a feed-forward sub-layer.
+    In cross-attention the decoder has the queries and the memory the keys and values. Every
+    sub-layer is beside the residual stream, and its output is added and normalised. At the top a
+    linear map and a softmax give each of the {T} places a probability for each of {V:,} words.""",
     numbers=lambda: [S, T, D, L],
 )
 def whole_transformer(s: Sketch) -> None:
@@ -86,12 +86,11 @@ def whole_transformer(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Training and writing. In training the decoder is given the true words {", ".join(GIVEN)} all
-    at once and says a word at each place. At the second place it says {SAYS[1]}, where
-    {ASKED[1]} is asked for. The loss counts that, and the place after it is given the true word all
-    the same. When it writes, no true word is there: it writes one word at each step, and each word
-    that it has written is given at the next step. So after {SAYS[1]} it goes on from
-    {SAYS[1]}."""
+    f"""Training and generation. In training the decoder is given the true words {", ".join(GIVEN)}
+    all at once and predicts a word at each place. At the second place it says {SAYS[1]}, although
+    the target is {ASKED[1]}. The loss counts that, but the place after it is given the true word.
+    In generation there is no true word: the decoder says one word at each step, and each of its
+    words is given at the next step. After {SAYS[1]} it continues from {SAYS[1]}."""
 )
 def teacher_or_own_words(s: Sketch) -> None:
     """One step for all places with the true words; or one step for each word, with its own."""
@@ -104,7 +103,7 @@ def teacher_or_own_words(s: Sketch) -> None:
             for i, word in enumerate(words)
         ]
 
-    for way, given in (("training", GIVEN), ("writing", ("<bos>", *SAYS[:3]))):
+    for way, given in (("training", GIVEN), ("generation", ("<bos>", *SAYS[:3]))):
         true = way == "training"
         reads, says = line(given, "key", -1 if true else 2), line(SAYS, "key")
         steps = [p.place(48, 30) if true else p.layer("dec.") for _ in SAYS]
@@ -114,12 +113,12 @@ def teacher_or_own_words(s: Sketch) -> None:
         if true:
             p.over(steps, "decoder")
             signs = ["=" if one == two else "≠" for one, two in zip(SAYS, ASKED, strict=True)]
-            rows = [(p.texts("asked"), *line(ASKED, "value")), (None, *line(signs)), *rows]
+            rows = [(p.texts("target"), *line(ASKED, "value")), (None, *line(signs)), *rows]
             notes = "the loss compares, place by place", "the true words, whatever it says"
         else:
             for own, then in pairwise(zip(says, reads, strict=True)):
                 p.link(own[0], then[1], bend="xx", dashed=True)
-            notes = "no true word is there: nothing corrects it", "its own words, right or wrong"
+            notes = "no true word: nothing corrects it", "its own words, right or wrong"
         table = p.grid(*rows, gap=(12, 16), turn=False)
         panels.append((way, p.column(p.texts(notes[0]), table, p.texts(notes[1]))))
     whole = p.panels(*panels)
