@@ -1,4 +1,4 @@
-"""A block in both orders, one part with numbers, two norms, and a map for each token alone."""
+"""A block in both orders, one sub-layer with numbers, two norms, and a map for each token alone."""
 
 import torch
 from torch.nn import functional as F
@@ -31,7 +31,7 @@ OPEN = F.relu(HIDDEN)
 
 
 def _of_library() -> torch.Tensor:
-    """What the library's part makes of the three tokens with these matrices."""
+    """What the library's sub-layer makes of the three tokens with these matrices."""
     part = FeedForward(2, 4, bias=False).requires_grad_(False)
     part.in_proj.weight.copy_(W_1.T)
     part.out_proj.weight.copy_(W_2.T)
@@ -50,7 +50,7 @@ OUT = _of_library()
     beginning of each branch, and nothing but plus signs is on the thick line."""
 )
 def block_in_two_orders(s: Sketch) -> None:
-    """The same parts, and the norm on the stream or beside it."""
+    """The same sub-layers, and the norm on the stream or beside it."""
     p = Page(s)
     panels = []
     for order in ("post-norm", "pre-norm"):
@@ -104,23 +104,23 @@ def norms_by_hand(s: Sketch) -> None:
 
 
 @drawing(
-    f"""One part of a block around the token {said(TOKEN, 0)}, in two orders. In pre-norm the token
-    goes on along the thick line as it is. A copy of it is normalised to {said(NORMED)}, the part
+    f"""One sub-layer around the token {said(TOKEN, 0)}, in two orders. In pre-norm the token goes
+    on along the thick line as it is. A copy of it is normalised to {said(NORMED)}, the sub-layer
     reads this, and its output {said(OUTPUT, 0)} is added: {said(ADDED, 0)}. In
-    post-norm the part reads the token itself. Its output is added, and the sum {said(ADDED, 0)} is
-    normalised on the thick line to {said(AFTER)}.""",
+    post-norm the sub-layer reads the token itself. Its output is added, and the sum
+    {said(ADDED, 0)} is normalised on the thick line to {said(AFTER)}.""",
     numbers=lambda: [NORMED, AFTER, ADDED],
 )
 def part_by_hand(s: Sketch) -> None:
-    """One token, one part, two orders, with every number."""
+    """One token, one sub-layer, two orders, with every number."""
     p = Page(s)
     panels = []
     for order in ("pre-norm", "post-norm"):
         pre = order == "pre-norm"
         x, output = p.cells(TOKEN, "state"), p.cells(OUTPUT, "state")
-        fork, part, plus = p.point(), p.layer("part"), p.sign("+", 10)
+        fork, layer, plus = p.point(), p.layer("f"), p.sign("+", 10)
         norm, total = p.layer("norm", role="state"), p.cells(ADDED, "state", thick=pre)
-        branch, then = [part, output], [plus, total]
+        branch, then = [layer, output], [plus, total]
         if pre:
             branch = [norm, p.cells(NORMED, "state"), *branch]
         else:
@@ -136,9 +136,9 @@ def part_by_hand(s: Sketch) -> None:
 
 @drawing(
     f"""The feed-forward sub-layer on the three tokens dog, bites and man, each a row of two
-    numbers. The matrix W1 makes four hidden units of each row, ReLU sets the negative ones to 0,
-    and the matrix W2 makes two numbers of each row again. The rows never meet. The row of
-    bites is {said(X[BITES], 0)}, then {said(HIDDEN[BITES], 0)}, then {said(OPEN[BITES], 0)}, and
+    numbers. The matrix W1 makes four hidden units of each row, ReLU sets the negative ones to
+    0, and the matrix W2 makes two numbers of each row again. The rows never meet. The row of bites
+    is {said(X[BITES], 0)}, then {said(HIDDEN[BITES], 0)}, then {said(OPEN[BITES], 0)}, and
     then {said(OUT[BITES], 0)}.""",
     numbers=lambda: [OUT, HIDDEN],
 )

@@ -7,7 +7,7 @@
     post: "norm(x + f(x)), post-norm", pre: "x + f(norm(x)), pre-norm",
   };
   const labels = {
-    gradient: "gradient that arrives", diversity: "share that tells tokens apart",
+    gradient: "gradient that arrives", diversity: "share that differs between tokens",
     variance: "variance of the stream",
   };
   const depths = Object.keys(data.sweep.pre).map(Number).sort((a, b) => a - b);
@@ -82,7 +82,7 @@
   root.append(
     element("div", { class: "figure-panels" }, element("div", { class: "figure-panel", style: "flex: 0 1 36rem" }, svg)),
     element("div", { class: "figure-controls" },
-      control("each part", { options: Object.entries(formulas), value: state.arrangement },
+      control("each sub-layer", { options: Object.entries(formulas), value: state.arrangement },
         (value) => { state.arrangement = value; draw(); }),
       control("measured", { options: Object.entries(labels), value: state.quantity },
         (value) => { state.quantity = value; draw(); }),

@@ -19,7 +19,7 @@ FORMULAS: dict[str, str] = {
 }
 _LABELS = {
     "gradient": "gradient that arrives",
-    "diversity": "share that tells tokens apart",
+    "diversity": "share that differs between tokens",
     "variance": "variance of the stream",
 }
 
@@ -49,12 +49,12 @@ class Options(Figure):
 
     title = "Down a deep stack."
     use = (
-        "Choose what surrounds each part f of a block, how many blocks there are, and what is "
+        "Choose what surrounds each sub-layer f of a block, how many blocks there are, and what is "
         "measured. Drag the point along the curve, or focus it and use the arrow keys. The scale "
         "is logarithmic: each line is a factor of ten or more."
     )
 
-    arrangement: Arrangement = choice("neither", "each part", FORMULAS)
+    arrangement: Arrangement = choice("neither", "each sub-layer", FORMULAS)
     depth: int = choice(12, "blocks", DEPTHS)
     quantity: str = choice("gradient", "measured", _LABELS)
     layer: int = slider(0, "after block", 0, lambda now: now.depth)
@@ -74,7 +74,7 @@ def depth_explorer(
 ) -> dict[str, Any]:
     """Measure one quantity after each block of a stack that has not been trained.
 
-    ``arrangement``: what surrounds each part, a key of :data:`FORMULAS`; ``quantity``: one of
+    ``arrangement``: what surrounds each sub-layer, a key of :data:`FORMULAS`; ``quantity``: one of
     :data:`QUANTITIES`, see :class:`~course_lib.transformer.depth.DepthProfile`. Returns the
     ``curve``, L + 1 numbers of four digits, the ``value`` at the place that is read, and the
     ``ratio`` of the first to the last.

@@ -144,7 +144,7 @@
   root.classList.add("is-live");
   root.append(element("div", { class: "figure-live" },
     element("div", { class: "figure-controls" },
-      control("each part", { options: Object.entries(formulas), value: state.arrangement }, change("arrangement")),
+      control("each sub-layer", { options: Object.entries(formulas), value: state.arrangement }, change("arrangement")),
       pick("blocks", "blocks", data.sizes.blocks),
       pick("learning rate", "rate", rates),
       control("seed", { type: "range", min: 0, max: 9, step: 1, value: state.seed }, change("seed")),

@@ -1,4 +1,4 @@
-"""A small network learns to read backwards in the page, with more or less around its parts."""
+"""A small network learns to read backwards in the page, with more or less around its sub-layers."""
 
 import html
 import math
@@ -189,18 +189,18 @@ def train(
 class Options(Figure):
     """What the figure shows at first.
 
-    ``arrangement``: what surrounds each part, a key of ``FORMULAS`` of the depth explorer;
+    ``arrangement``: what surrounds each sub-layer, a key of ``FORMULAS`` of the depth explorer;
     ``warm_up``: whether the learning rate rises from 0 over the first steps.
     """
 
     title = "A network learns while you watch."
     use = (
-        "It has to write eight digits backwards. Choose what surrounds the parts f of its blocks, "
-        "press Train, and watch the loss fall, or not. Each change begins a new run of 300 steps; "
-        "the curves of earlier runs stay."
+        "It has to write eight digits backwards. Choose what surrounds the sub-layers f of its "
+        "blocks, press Train, and watch the loss fall, or not. Each change begins a new run of 300 "
+        "steps; the curves of earlier runs stay."
     )
 
-    arrangement: Arrangement = choice("pre", "each part", FORMULAS)
+    arrangement: Arrangement = choice("pre", "each sub-layer", FORMULAS)
     blocks: int = choice(1, "blocks", BLOCKS)  # how many blocks there are
     rate: float = choice(0.03, "learning rate", RATES)  # learning rate
     warm_up: bool = switch(False, "warm-up")

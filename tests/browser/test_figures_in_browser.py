@@ -292,7 +292,7 @@ def test_depths_agree_over_their_controls(shown: Callable[..., Any]) -> None:
     seen = {json.dumps(check("depth-explorer", page)["outputs"])}
     for arrangement in FORMULAS:
         for place, quantity in ((0, "gradient"), (5, "diversity"), (3, "variance")):
-            drive(page, "each part", arrangement)
+            drive(page, "each sub-layer", arrangement)
             drive(page, "measured", quantity)
             drive(page, "blocks", place)
             now = check("depth-explorer", page)

@@ -49,7 +49,7 @@ def test_a_seed_gives_the_run_that_torch_has(page: Any) -> None:
     page.get_by_label("seed").fill("4")
     page.get_by_label("learning rate").fill("3")
     page.get_by_label("blocks").fill("1")
-    page.get_by_label("each part").select_option("post")
+    page.get_by_label("each sub-layer").select_option("post")
     for _ in range(3):
         press(page, "One step")
     expected = train("post", 2, 0.1, True, 4, steps=3)
@@ -80,7 +80,7 @@ def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> N
     run = train("pre", 1)
     assert f"{run.accuracy:.0%} of the fresh digits are right" in told.inner_text()
     assert page.locator(".train-example .is-wrong").count() == 0
-    page.get_by_label("each part").select_option("neither")
+    page.get_by_label("each sub-layer").select_option("neither")
     page.get_by_label("blocks").fill("1")
     assert page.locator(".train-runs tbody tr").count() == 2  # a run of no step is not kept
     assert page.locator("path.curve.faint").count() == 1
@@ -93,7 +93,7 @@ def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> N
 
 
 def test_a_loss_without_bounds_is_drawn_at_the_edge(page: Any) -> None:
-    page.get_by_label("each part").select_option("residual")
+    page.get_by_label("each sub-layer").select_option("residual")
     page.get_by_label("blocks").fill("2")
     page.get_by_label("learning rate").fill("4")
     run_to_the_end(page)
