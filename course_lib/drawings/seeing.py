@@ -44,12 +44,12 @@ def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
 
 
 @drawing(
-    """A vision transformer with numbers at five of its parts. Tokens get positions, which is part
-    1, and go along the residual stream through a block, several times. In the block a norm, part 4,
-    and attention with four heads, part 2, read the stream and their output is added to it. A norm,
-    part 4 again, and a feed-forward sub-layer, part 5, do the same. The stream that goes past them
-    is part 3, the residual connections. For each number a model is trained in which that part is
-    taken out."""
+    """A vision transformer with numbers at five of its components. Tokens get positions, component
+    1, and go along the residual stream through a block, several times. In the block a norm,
+    component 4, and attention with four heads, component 2, read the stream and their output is
+    added to it. A norm, component 4 again, and a feed-forward sub-layer, component 5, do the same.
+    The stream that goes past them is component 3, the residual connections. For each number a model
+    is trained without that component."""
 )
 def parts_taken_out(s: Sketch) -> None:
     """Five places at which a vision transformer can be taken apart."""
@@ -94,7 +94,7 @@ def parts_taken_out(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Three pairs of accuracies, joined by lines. With a part the three seeds reach
+    f"""Three pairs of accuracies, joined by lines. With a component the three seeds reach
     {", ".join(map(str, WITH))} per cent, without it {", ".join(map(str, WITHOUT))}. The two groups
     overlap, but every line falls from left to right. The differences are
     {", ".join(map(str, GAINS))} points. On a scale of differences they lie together; their mean is
