@@ -42,12 +42,12 @@ PARTS = (
     CoursePart(
         "III · Attention that sees", 10,
         {11: "Space", 12: "Vision transformer", 13: "Seeing"},
-        ("You build one that recognises", "pictures, and see where it looks."),
+        ("You build one that recognises", "images, and see where it looks."),
     ),
     CoursePart(
         "IV · Cheaper attention", 12,
         {14: "Cheaper", 15: "Swin", 16: "FaViT"},
-        ("You make long texts and large", "pictures affordable."),
+        ("You make long texts and large", "images affordable."),
     ),
     CoursePart(
         "V · Attention over time", 6,
@@ -57,7 +57,7 @@ PARTS = (
     CoursePart(
         "VI · Two senses at once", 4,
         {19: "Two senses"},
-        ("You search pictures", "with words."),
+        ("You search images", "with words."),
     ),
 )  # fmt: skip
 CORE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)
