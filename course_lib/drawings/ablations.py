@@ -54,7 +54,7 @@ def _line(s: Sketch, low: float, high: float, y: float, role: str) -> None:
     f"""Two models with one difference in their settings are trained with the same four seeds. Each
     seed is a row: the error with the change, {said(AFTER)}, less the error without it,
     {said(BEFORE)}, is one difference, {said(GAPS)}. On a line beside the rows all four dots lie
-    left of 0. Below them the mean {JUDGED.mean:.2f} is with an interval from {JUDGED.low:.3f}
+    left of 0. Below them is the mean {JUDGED.mean:.2f} with an interval from {JUDGED.low:.3f}
     to {JUDGED.high:.3f}, which does not hold 0.""",
     numbers=lambda: [AFTER, BEFORE, GAPS, JUDGED.mean, JUDGED.low, JUDGED.high],
 )

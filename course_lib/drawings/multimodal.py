@@ -57,7 +57,7 @@ def _picture(colour: str, shape: str) -> list[list[tuple[float, float, float]]]:
     numbers=lambda: [COSINES],
 )
 def two_towers(s: Sketch) -> None:
-    """Images come from the left, captions from above; they meet in a table of cosines."""
+    """Images come from the left, captions from above; their cosines are in a table."""
     p = Page(s)
     towers = [p.place(p.of(72, 44), 34) for _ in THINGS]
     readers = [p.place(p.of(88, 52), 30) for _ in THINGS]
@@ -114,8 +114,8 @@ def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
 
 @drawing(
     f"""The cosines of the three pairs, divided by the temperature, are three rows of scores. If the
-    images are asked, each row passes a softmax, and the weights of the three pairs are
-    {said(ASKED["row"].diagonal())}. If the captions are asked, each column passes a softmax, and
+    images are the queries, each row passes a softmax, and the weights of the three pairs are
+    {said(ASKED["row"].diagonal())}. If the captions are, each column passes a softmax, and
     the weights of the pairs are {said(ASKED["column"].diagonal())}. The mean loss is
     {LOST["row"].mean():.2f} by rows and {LOST["column"].mean():.2f} by columns.""",
     numbers=lambda: (
@@ -127,7 +127,7 @@ def asked_both_ways(s: Sketch) -> None:
     """One table of scores, a softmax for each row, and a softmax for each column."""
     p = Page(s)
     panels = []
-    names = ("images asked: softmax by row", "captions asked: softmax by column")
+    names = ("images are queries: softmax by row", "captions are queries: softmax by column")
     for name, way in zip(names, ("row", "column"), strict=True):
         scores = _table(p, way, SCORES, "step")
         pill = p.step("softmax", beside=scores, upright=True)
@@ -187,14 +187,14 @@ def one_softmax_or_two(s: Sketch) -> None:
 
 @drawing(
     """Four ways to bring words and patches together. Two towers: patches and words pass encoders of
-    their own, and one vector of each meets the other in a dot product. One encoder: patches and
-    words are in one sequence, and every token sees every other from layer 1 on. Looking across:
-    patches pass an encoder, and words look at them by cross-attention in each of their blocks.
-    Slots: two learned queries look at the patches, and their two answers join the words in one
+    their own, and the dot product of one vector of each is the score. One encoder: patches and
+    words form one sequence, and every token attends to every other from layer 1 on. Looking across:
+    patches pass an encoder, and words attend to them by cross-attention in each of their blocks.
+    Slots: two learned queries attend to the patches, and their two outputs join the words in one
     encoder."""
 )
 def four_layouts(s: Sketch) -> None:
-    """Where a word first meets a patch."""
+    """Where a word first attends to a patch."""
     p = Page(s)
     panels = []
     for name in ("two towers", "one encoder", "looking across", "slots"):
@@ -240,16 +240,16 @@ def four_layouts(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Two words, an image of 2 by 3 patches and two words are in one sequence of ten tokens. In
-    the mask a word sees what is before it and itself, a patch sees the words before it and its
-    whole image, and the last words see all of it. Below, the positions: counted in tokens the
+    f"""Two words, an image of 2 by 3 patches and two words form one sequence of ten tokens. In the
+    mask a word attends to itself and to what is before it, a patch to the words before it and to
+    its whole image, and the last words to all of it. Below, the positions: counted in tokens the
     first word after the image has position {PLACES["in tokens"][8]}. With a number for time, row
     and column the image takes as many places as its longer side, and that word has
     {PLACES["time"][8]} on all three.""",
     numbers=lambda: [int(n) for row in PLACES.values() for n in row],
 )
 def picture_in_a_sentence(s: Sketch) -> None:
-    """Who sees whom, and where each token is."""
+    """The mask of the sequence, and the position of each token."""
     p = Page(s)
     w, h = p.of(30, 26), 25
     asks = [("query" if word == "patch" else "key", "") for word in TEXT]

@@ -1,5 +1,5 @@
 (root, data, { element, control, speaker }) => {
-  const state = { cosines: data.cosines, cooling: data.cooling, asked: data.asked, hub: data.hub };
+  const state = { cosines: data.cosines, cooling: data.cooling, queries: data.queries, hub: data.hub };
   const count = state.cosines.length;
   const nearer = 0.4;
   const range = [...Array(count).keys()];
@@ -21,19 +21,19 @@
       rows.reduce((sum, row, i) => sum + softmax(row).log - row[i], 0) / count;
     const own = (rows) => rows.filter((row, i) => row.indexOf(Math.max(...row)) === i).length;
     const [by_row, by_column] = [mean(s), mean(transpose(s))];
-    const weights = state.asked === "pictures"
+    const weights = state.queries === "images"
       ? s.map((row) => softmax(row).weights)
       : transpose(transpose(s).map((row) => softmax(row).weights));
     return {
       temperature, weights, by_row, by_column, loss: (by_row + by_column) / 2,
-      pictures: own(s), captions: own(transpose(s)),
+      images: own(s), captions: own(transpose(s)),
     };
   }
 
   const cells = range.map((i) => range.map((j) => element("td", i === j
     ? { style: "outline: 3px solid var(--course-warm); outline-offset: -3px" } : {})));
   const table = element("table",
-    { class: "figure-alignment", "aria-label": "Weights of the exam" },
+    { class: "figure-alignment", "aria-label": "Weights of the batch" },
     element("thead", {}, element("tr", {}, element("td"),
       ...range.map((j) => element("th", { scope: "col" }, `caption ${j + 1}`)))),
     element("tbody", {}, ...cells.map((row, i) =>
@@ -46,8 +46,8 @@
       cell.textContent = weight.toFixed(2);
       cell.style.setProperty("--weight", (0.6 * weight).toFixed(3));
     }));
-    const text = `Temperature ${found.temperature.toFixed(3)}. Pictures: loss ${found.by_row.toFixed(3)}, `
-      + `${found.pictures} of ${count} prefer their own caption. Captions: loss `
+    const text = `Temperature ${found.temperature.toFixed(3)}. Images: loss ${found.by_row.toFixed(3)}, `
+      + `${found.images} of ${count} prefer their own caption. Captions: loss `
       + `${found.by_column.toFixed(3)}, ${found.captions} of ${count} prefer their own image. `
       + `Together: ${found.loss.toFixed(3)}.`;
     say(text, { ...state }, found);
@@ -58,9 +58,9 @@
       control("cooling", { type: "range", min: 0, max: 20, step: 1, value: state.cooling },
         (value) => { state.cooling = value; draw(); },
         (value) => `temperature ${(10 ** (-value / 10)).toFixed(3)}`),
-      control("who is asked",
-        { options: [["pictures", "images"], ["captions", "captions"]], value: state.asked },
-        (value) => { state.asked = value; draw(); }),
+      control("queries",
+        { options: [["images", "images"], ["captions", "captions"]], value: state.queries },
+        (value) => { state.queries = value; draw(); }),
       control("image 1 is a hub", { type: "checkbox", checked: state.hub },
         (value) => { state.hub = value; draw(); })),
     element("div", { class: "figure-scroll" }, table),

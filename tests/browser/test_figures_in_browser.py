@@ -121,14 +121,14 @@ def test_softmax_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
     assert len(seen) >= 8
 
 
-def test_the_exam_of_a_batch_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
+def test_the_loss_of_a_batch_agrees_over_its_controls(shown: Callable[..., Any]) -> None:
     page = shown("contrastive-matrix")
     seen = {json.dumps(check("contrastive-matrix", page)["outputs"])}
     for cooling in (0, 11, 20):
-        for asked in ("pictures", "captions"):
+        for queries in ("images", "captions"):
             for hub in (True, False):
                 drive(page, "cooling", cooling)
-                drive(page, "who is asked", asked)
+                drive(page, "queries", queries)
                 drive(page, "is a hub", hub)
                 seen.add(json.dumps(check("contrastive-matrix", page)["outputs"]))
     assert len(seen) == 13

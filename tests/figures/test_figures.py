@@ -269,14 +269,14 @@ def test_the_model_that_is_counted_first_is_the_one_of_the_book() -> None:
 def test_a_hub_passes_its_own_exam_and_spoils_the_captions() -> None:
     cosines = BatchOptions().cosines
     plain, hub = (contrastive_matrix(cosines, 10, hub=hub) for hub in (False, True))
-    assert hub["by_row"] == pytest.approx(plain["by_row"]) and hub["pictures"] == 5
+    assert hub["by_row"] == pytest.approx(plain["by_row"]) and hub["images"] == 5
     assert hub["by_column"] > plain["by_column"] and hub["captions"] < plain["captions"] == 5
     assert hub["loss"] == pytest.approx((hub["by_row"] + hub["by_column"]) / 2)
-    columns = contrastive_matrix(cosines, asked="captions")["weights"]
+    columns = contrastive_matrix(cosines, queries="captions")["weights"]
     assert [sum(column) for column in zip(*columns, strict=True)] == pytest.approx([1] * 5)
     assert contrastive_matrix([[0.3] * 4] * 4, 20)["loss"] == pytest.approx(math.log(4))
-    with pytest.raises(ValueError, match="asked is 'both', expected pictures or captions"):
-        contrastive_matrix(cosines, asked="both")
+    with pytest.raises(ValueError, match="queries is 'both', expected images or captions"):
+        contrastive_matrix(cosines, queries="both")
 
 
 def test_a_map_is_measured_and_a_row_of_it_read() -> None:
