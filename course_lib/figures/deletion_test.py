@@ -43,7 +43,7 @@ def ship() -> Tensor:
 
 @cache
 def try_maps() -> tuple[Deletion, ...]:
-    """Test all maps of the class token for the drawn ship; the last trial is by chance."""
+    """Test all maps of the class token for the drawn ship; the last trial is at random."""
     colours = torch.tensor([list(bytes.fromhex(colour[1:])) for colour in _COLOURS])
     image = normalise(colours[ship()].permute(2, 0, 1)[None].byte())
     model = load_kept().model
@@ -77,7 +77,7 @@ def try_maps() -> tuple[Deletion, ...]:
 class Options(Figure):
     """What the figure shows at first, as :func:`deletion_test` takes it.
 
-    ``trials``: all maps with their curves; the last is by chance; ``pixels``: number of the colour
+    ``trials``: all maps with their curves; the last is at random; ``pixels``: number of the colour
     of each pixel, row after row.
     """
 

@@ -30,7 +30,7 @@ NAMES = {"informer": "Informer", "line": "line", "yesterday": "yesterday", "last
 
 @cache
 def _wander() -> tuple[float, ...]:
-    """What goes up and down by chance, slowly."""
+    """What goes up and down at random, slowly."""
     made, now = [], 0.0
     for number in mulberry32(0, HOURS):
         now = 0.9 * now + 1.5 * (float(number) - 0.5)

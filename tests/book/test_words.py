@@ -1,0 +1,69 @@
+"""Words that the field does not use appear nowhere that a reader or a student reads."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# House word: common word.
+WORDS = {
+    r"anew": "again",
+    r"bills?": "cost",
+    r"by chance": "at random",
+    r"hidden numbers?": "hidden units",
+    r"mend(?:s|ed|ing)?": "fix",
+    r"news": "information",
+    r"pictures?": "image, figure, drawing",
+    r"stands?(?! (?:for|out|in for|still)\b)": "is, appears, see",
+    r"trainings": "training runs",
+    r"wanted": "target, expected",
+    r"(?:feed-forward|attention) parts?": "sub-layer",
+}
+HOUSE = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
+CODE = re.compile(
+    r"^```.*?^```$|^\([\w-]+\)=$|`[^`\n]*`|\$[^$]*\$|\{[^{}\n]*\}|\]\([^)]*\)", re.M | re.S
+)
+FOLDERS = "book/chapters", "book/lab", "solutions", "course_lib/bank", "course_lib/figures"
+FOLDERS += "course_lib/drawings", "course_lib/cli", "README.md", "CONTRIBUTING.md", "book"
+
+
+def prose(path: Path) -> str:
+    """Text of a file: Markdown without code, or the sentences in strings of Python."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        strings = [t.string for t in tokens if t.type == tokenize.STRING and " " in t.string]
+        text = "\n".join(strings)
+    return CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
+
+
+def files(folder: str) -> Iterator[Path]:
+    """The texts of a folder, those below ``book`` excepted that other rows name."""
+    path = ROOT / folder
+    if path.is_file():
+        yield path
+    elif folder == "book":
+        yield from sorted(path.glob("*.md"))
+    else:
+        yield from sorted(p for p in path.rglob("*") if p.suffix in {".md", ".py"})
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_texts_use_the_words_of_the_field(folder: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {word[0]!r} in {line[max(0, word.start() - 40) :][:90]!r}"
+        for path in files(folder)
+        for line in prose(path).splitlines()
+        for word in HOUSE.finditer(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_a_house_word_is_found_in_prose_and_not_in_code(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("The label stands here; q stands for query.\n```\nwanted = 1\n```\n`anew`")
+    assert HOUSE.findall(prose(page)) == ["stands"]
