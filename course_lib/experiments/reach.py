@@ -297,7 +297,8 @@ def extent(config: Mapping[str, Any]) -> dict[str, float]:
     if (weights := sum(_widths(config))) > 0:
         made["weights"] = float(weights)
     share = config.get("share", 1)
-    data = next((config[k] for k in ("n_train", "n_sentences", "n_pictures") if k in config), None)
+    amounts = (config.get(k) for k in ("n_train", "n_sentences", "n_pictures"))
+    data = next(filter(None, amounts), None)
     if data is not None:
         made["data"] = float(data * share)
     times = config.get("epochs", config.get("rounds", 1)) / share

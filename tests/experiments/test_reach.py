@@ -244,6 +244,7 @@ def test_the_distance_is_told_in_shares_of_the_documents_setting() -> None:
     assert told == "weights 2.1 %, data 16 %, steps 0.53 %"
     # Fewer pictures, as much more often, are as many steps.
     few = {"n_train": 100, "epochs": 2, "batch_size": 10, "share": 0.2}
+    assert "data" not in extent({"n_sentences": 0, "steps": 2})
     assert extent(few)["data"] == 20 and extent(few)["steps"] == extent(few | {"share": 1})["steps"]
 
 
