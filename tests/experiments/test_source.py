@@ -172,7 +172,14 @@ def digests(root: Path) -> dict[str, str]:
             "generated",
             "weight_decay=0.01",
             "weight_decay=0.02",
-            {"contrastive", "cost", "extrapolation", "norm-depth", "order-tasks"},
+            {
+                "contrastive",
+                "cost",
+                "extrapolation",
+                "norm-depth",
+                "order-tasks",
+                "writer-positions",
+            },
         ),
     ],
 )
