@@ -29,7 +29,7 @@ Taught, in the order of the chapters
     swin           windows that shift and merge
     favit          a few keys a window
     informer       sparse queries, forecasts
-    multimodal     words and pictures in one model
+    multimodal     words and images in one model
 
 Data and training
     data           sets, their sources and loaders
