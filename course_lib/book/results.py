@@ -208,7 +208,7 @@ def ran(records: Sequence[Record]) -> str:
     if "n_parameters" in record.results:
         parts.append(f"{number(record.results['n_parameters'])} weights")
     if "n_train" in config:
-        kind = "pictures" if record.data[0].name == "cifar10" else "examples"
+        kind = "images" if record.data[0].name == "cifar10" else "examples"
         parts.append(f"{number(config['n_train'] * share)} {kind}")
     if "patience" in config:
         # The settings say when a run must end at the latest; the records, when it did.
