@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := all
 # Installing for two roles at once would damage the environment.
 .NOTPARALLEL:
-.PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all test-changed \
+.PHONY: all install exercises check-exercises book pdf epub notebooks grader-wheel links class test test-all test-changed \
   test-portable hub hub-demo hub-test style lint serve clean help
 
 PYTHON ?= python3
@@ -73,6 +73,13 @@ wheel: $(TEACHER) ## what students get as one file to install, in _build/wheel
 	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/wheel _build/handout
 	@ls -l _build/wheel/*.whl
 
+grader-wheel: $(TEACHER) ## the grader alone, for another course, in _build/grader-wheel
+	@rm -rf _build/grader-wheel && mkdir -p _build/grader-wheel/source
+	@cp -r grader _build/grader-wheel/source
+	@cd _build/grader-wheel/source && mv grader/pyproject.toml grader/README.md .
+	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/grader-wheel _build/grader-wheel/source
+	@ls -l _build/grader-wheel/*.whl
+
 links: $(READER) ## ask every external link of the book whether it still answers; needs a network
 	@$(BIN)/course book --links
 
@@ -103,7 +110,7 @@ test-all: $(DEVELOPER) lint check-exercises book test-portable ## everything, wh
 
 style: $(DEVELOPER) ## ruff, layers, declared dependencies
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@$(BIN)/lint-imports && $(BIN)/deptry course_lib book tests
+	@$(BIN)/lint-imports && $(BIN)/deptry course_lib grader book tests
 
 lint: style ## the same, and types
 	@$(BIN)/mypy

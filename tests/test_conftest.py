@@ -46,7 +46,7 @@ def test_a_change_is_seen_by_what_depends_on_it(sees, changed, test, seen):
         # What an exercise's module imports; not what runs them all.
         ("course_lib/masks/softmax.py", "masks.masked_softmax", True),
         ("course_lib/swin/blocks.py", "masks.masked_softmax", False),
-        ("course_lib/checks/trial.py", "masks.masked_softmax", False),
+        ("grader/checks/trial.py", "masks.masked_softmax", False),
         ("solutions/05_masks/05_masks.md", "05_masks", True),
         ("solutions/05_masks/05_masks.md", "04_heads", False),
         ("book/intro.md", "book/intro.html", True),

@@ -8,20 +8,20 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
-from course_lib.checks.answer_proxy import AnswerProxy, Reply
-from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise, find, given_source, identifiers, namespace
-from course_lib.checks.grading import grade, grade_source, quiet
-from course_lib.checks.naming import AND
-from course_lib.checks.recognition import bank_reports, recognise
-from course_lib.checks.report import Report
-from course_lib.checks.seeds import sample_seed
-from course_lib.checks.structure import copies
-from course_lib.checks.trial import UNREAD, Trial, shapes
-from course_lib.errors import Refused
-from course_lib.grading.authoring import Model
-from course_lib.handout.recording import reference_source, stubs
 from course_tests.checks.mutation_report import Survey, survey
+from grader.authoring import Model
+from grader.base.errors import Refused
+from grader.checks.answer_proxy import AnswerProxy, Reply
+from grader.checks.compare import difference
+from grader.checks.exercise import Exercise, find, given_source, identifiers, namespace
+from grader.checks.grading import grade, grade_source, quiet
+from grader.checks.naming import AND
+from grader.checks.recognition import bank_reports, recognise
+from grader.checks.report import Report
+from grader.checks.seeds import sample_seed
+from grader.checks.structure import copies
+from grader.checks.trial import UNREAD, Trial, shapes
+from grader.student.recording import reference_source, stubs
 
 Grader = Callable[[Exercise, str, str], Report]
 # What a single slip leaves at least, where there are so many properties to pass.

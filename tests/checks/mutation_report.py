@@ -21,14 +21,14 @@ from pathlib import Path
 from types import FrameType
 
 import course_lib
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.grading import grade_source
-from course_lib.checks.mutants import mutants
-from course_lib.checks.naming import AND, merged
-from course_lib.checks.recognition import recognise
-from course_lib.checks.report import Report
-from course_lib.errors import Refused
-from course_lib.grading.authoring import Model
+from grader.authoring import Model
+from grader.base.errors import Refused
+from grader.checks.exercise import Exercise
+from grader.checks.grading import grade_source
+from grader.checks.mutants import mutants
+from grader.checks.naming import AND, merged
+from grader.checks.recognition import recognise
+from grader.checks.report import Report
 
 EXPLAINED = Path(course_lib.__file__).parent / "bank/equivalent.toml"
 # CPU time for one mutant, in seconds and in times of the model answer. A loop that lost its end

@@ -1,10 +1,10 @@
 """What :func:`course_lib.check` reports of an answer, mistakes and examples included."""
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import Exercise, namespace
-from course_lib.checks.grading import grade, quiet
-from course_lib.checks.recognition import recognise
-from course_lib.checks.report import Report
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import Exercise, namespace
+from grader.checks.grading import grade, quiet
+from grader.checks.recognition import recognise
+from grader.checks.report import Report
 
 
 def recognised(exercise: Exercise, source: str, seed: str) -> Report:

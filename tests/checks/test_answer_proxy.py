@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.protocol import Fixture, Handle, Opaque
-from course_lib.grading.judging.channel import Worker
-from course_lib.grading.judging.forkserver import ForkServer
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.protocol import Fixture, Handle, Opaque
+from grader.judge.channel import Worker
+from grader.judge.forkserver import ForkServer
 
 SOURCE = """
 import torch

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_lib.checks import cell, check, grading, recognition, seeds
-from course_lib.checks.exercise import find, namespace
-from course_lib.errors import Refused
+from grader.base.errors import Refused
+from grader.checks import cell, check, grading, recognition, seeds
+from grader.checks.exercise import find, namespace
 
 EXERCISE = "attention.scaled_dot_product"
 
@@ -121,7 +121,7 @@ def test_an_unknown_exercise_names_its_neighbours():
 
 def test_a_notebook_shows_a_wrong_id_in_one_line(capsys):
     shell = InteractiveShell()
-    shell.run_cell("from course_lib.checks import check")
+    shell.run_cell("from grader.checks import check")
     capsys.readouterr()
     shell.run_cell('check("attention.scaled_dot_produkt")')
     said = capsys.readouterr().out

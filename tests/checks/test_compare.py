@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.checks.compare import alike, difference
-from course_lib.checks.protocol import pack, unpack
+from grader.checks.compare import alike, difference
+from grader.checks.protocol import pack, unpack
 
 
 def test_numbers_that_differ_look_different() -> None:

@@ -1,7 +1,7 @@
 """Zeros of the right shape earn nothing, whatever they raise beside."""
 
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
 
 NO_WEIGHTS = """
 def cross_attention(x, memory, w_q, w_k, w_v, w_out, lengths=None):

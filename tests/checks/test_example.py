@@ -5,12 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.checks.answer_proxy import Failure
-from course_lib.checks.example import COLUMNS, ROWS, example, first_pair, show
-from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.grading import grade_source
-from course_lib.checks.report import ALONE
 from course_tests.checks.recognised import recognised
+from grader.checks.answer_proxy import Failure
+from grader.checks.example import COLUMNS, ROWS, example, first_pair, show
+from grader.checks.exercise import find, identifiers
+from grader.checks.grading import grade_source
+from grader.checks.report import ALONE
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool, torch.uint8,
           torch.complex64]  # fmt: skip

@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils._pytree import tree_leaves
 
-from course_lib.checks.answer_host import AnswerHost
-from course_lib.checks.answer_proxy import AnswerProxy, Gradients
-from course_lib.checks.forbidden import FORBIDDEN, NotAllowed, during
+from grader.checks.answer_host import AnswerHost
+from grader.checks.answer_proxy import AnswerProxy, Gradients
+from grader.checks.forbidden import FORBIDDEN, NotAllowed, during
 
 SAVED = F.scaled_dot_product_attention
 q = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
@@ -266,7 +266,7 @@ def test_the_grader_differentiates_an_answer_that_may_not():
 FOR_GOOD = """
 import gc, sys, torch
 from torch.utils._pytree import tree_leaves
-from course_lib.checks.forbidden import for_good
+from grader.checks.forbidden import for_good
 for_good([sys.argv[1]])
 import test_forbidden as tests
 assert not [x for x in gc.get_objects() if type(x).__name__ == "_DispatchModule"]

@@ -9,12 +9,12 @@ import pytest
 
 import course_lib.attention
 import course_lib.masks
-from course_lib.checks.cell import examine
-from course_lib.checks.exercise import PRELUDE, find
-from course_lib.checks.grading import grade
-from course_lib.checks.import_stubs import ABSENT, PACKAGES, RULE, AbsentModule, hidden
-from course_lib.grading.judging.channel import Worker
-from course_lib.grading.judging.forkserver import ForkServer
+from grader.checks.cell import examine
+from grader.checks.exercise import PRELUDE, find
+from grader.checks.grading import grade
+from grader.checks.import_stubs import ABSENT, PACKAGES, RULE, AbsentModule, hidden
+from grader.judge.channel import Worker
+from grader.judge.forkserver import ForkServer
 
 EXERCISE = find("attention.softmax_gradient")
 RIGHT = "return w * (g - (w * g).sum(-1, keepdim=True))"

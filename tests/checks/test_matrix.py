@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from course_lib.checks import grading
-from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.grading import grade_source
 from course_tests.checks import matrix as matrix_module
 from course_tests.checks.matrix import kept, matrix
 from course_tests.checks.worker_grader import worker_grader
+from grader.checks import grading
+from grader.checks.exercise import find, identifiers
+from grader.checks.grading import grade_source
 
 LOCAL_SEEDS = 2
 
@@ -104,7 +104,7 @@ def test_an_answer_that_computes_nothing_would_be_seen_to_earn_points(monkeypatc
 
 def test_a_verdict_that_depends_on_the_seed_is_a_fault(spoiled, monkeypatch):
     """Each of the mistakes passes where a coin falls well."""
-    monkeypatch.setattr("course_lib.checks.report.find", lambda identifier: spoiled)
+    monkeypatch.setattr("grader.checks.report.find", lambda identifier: spoiled)
     spoiled.id = "tests.tossed"
     spoiled.mistakes[:] = spoiled.mistakes[:3]
 

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.mutants import mutants, plain
-from course_lib.grading.authoring import answers
 from course_tests.checks import mutation_report
 from course_tests.checks.mutation_report import (
     LEAST,
@@ -21,6 +18,9 @@ from course_tests.checks.mutation_report import (
     survey,
     verdict,
 )
+from grader.authoring import answers
+from grader.checks.exercise import find, identifiers
+from grader.checks.mutants import mutants, plain
 
 ROOT = Path(__file__).parents[2]
 MODELS = answers(ROOT)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
-from course_lib.checks.naming import AND, explained, merged
-from course_lib.checks.recognition import composed
-from course_lib.checks.report import read_table
 from course_tests.checks.mutation_report import false_name
 from course_tests.checks.recognised import recognised
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
+from grader.checks.naming import AND, explained, merged
+from grader.checks.recognition import composed
+from grader.checks.report import read_table
 
 SEEDS = [f"{n:032x}" for n in (0, 7, 14)]
 # As students write them, by the exercise and the two mistakes.

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_lib.checks.exercise import find
-from course_lib.checks.forbidden import FORBIDDEN
-from course_lib.checks.operator_recorder import EVERYDAY, Recorder, unusual
 from course_tests.checks.operator_list import used
+from grader.checks.exercise import find
+from grader.checks.forbidden import FORBIDDEN
+from grader.checks.operator_recorder import EVERYDAY, Recorder, unusual
 
 x = torch.ones(1, 4, 4)
 
@@ -49,8 +49,8 @@ def test_the_list_holds_what_right_answers_run(identifier):
 
 TAKEN_APART = """
 import sys, torch
-from course_lib.checks.forbidden import for_good
-from course_lib.checks.operator_recorder import Recorder
+from grader.checks.forbidden import for_good
+from grader.checks.operator_recorder import Recorder
 import test_forbidden as tests
 for_good([sys.argv[1]])
 with Recorder([sys.argv[1]]):
@@ -75,7 +75,7 @@ def test_what_is_refused_is_not_taken_apart_either(kind):
 THREADS = """
 import sys, threading, torch
 from concurrent.futures import ThreadPoolExecutor
-from course_lib.checks.operator_recorder import Recorder
+from grader.checks.operator_recorder import Recorder
 class Own(threading.Thread):
     def run(self):
         torch.ones(2).erf()

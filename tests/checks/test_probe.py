@@ -13,18 +13,18 @@ import time
 import pytest
 import torch
 
-from course_lib.checks import probe
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.cell import MIME, publish
-from course_lib.checks.exercise import Exercise, find, identifiers
-from course_lib.checks.fixtures import normal
-from course_lib.checks.grading import UNTRIED, grade, grade_source
-from course_lib.checks.probe import OutOfTime, Starved, TooMuchMemory, Unanswered, bounded
-from course_lib.checks.protocol import Fixture
-from course_lib.checks.trial import Trial, Wrong
-from course_lib.grading.judging.channel import Worker
-from course_lib.grading.judging.forkserver import ForkServer
 from course_tests.checks.recognised import recognised
+from grader.checks import probe
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.cell import MIME, publish
+from grader.checks.exercise import Exercise, find, identifiers
+from grader.checks.fixtures import normal
+from grader.checks.grading import UNTRIED, grade, grade_source
+from grader.checks.probe import OutOfTime, Starved, TooMuchMemory, Unanswered, bounded
+from grader.checks.protocol import Fixture
+from grader.checks.trial import Trial, Wrong
+from grader.judge.channel import Worker
+from grader.judge.forkserver import ForkServer
 
 T, D = 10_000, 16
 GOOD = "import torch\ndef all_pairs(x):\n    return x @ (x.T @ x)"
@@ -297,7 +297,7 @@ def test_what_was_not_tried_is_said_as_data(monkeypatch, capsys):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
     monkeypatch.setitem(sys.modules["__main__"].__dict__, "all_pairs", lambda x: x @ (x.T @ x))
-    monkeypatch.setattr("course_lib.checks.exercise.find", lambda identifier: exercise)
+    monkeypatch.setattr("grader.checks.exercise.find", lambda identifier: exercise)
     publish("tests.all_pairs")
     (data,) = shown
     (row,) = data[MIME]["rows"]

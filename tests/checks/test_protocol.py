@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from course_lib.checks.protocol import DTYPES, Fixture, Handle, Opaque, ProtocolError, pack, unpack
+from grader.checks.protocol import DTYPES, Fixture, Handle, Opaque, ProtocolError, pack, unpack
 
 
 def same(a, b):

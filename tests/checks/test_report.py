@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade, grade_source
-from course_lib.checks.recognition import recognise
-from course_lib.checks.report import ALONE
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find, namespace
+from grader.checks.grading import grade, grade_source
+from grader.checks.recognition import recognise
+from grader.checks.report import ALONE
 
 
 def graded(exercise, source, seed, **options):

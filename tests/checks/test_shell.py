@@ -5,7 +5,7 @@ import sys
 
 ASKS = """
 import importlib.util
-from course_lib.checks.shell import alone
+from grader.checks.shell import alone
 alone({"pytest", "docs"})
 print(importlib.util.find_spec("pytest"), importlib.util.find_spec("json").name)
 import docs

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, attempt
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import Exercise
+from grader.checks.trial import Trial, attempt
 
 
 def trial(reference, answer):

@@ -4,13 +4,13 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_lib.checks.exercise import PRELUDE, Exercise, given_source
-from course_lib.checks.grading import grade, grade_source
-from course_lib.checks.report import Report
-from course_lib.grading.judging.channel import Limits, Worker
-from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.handout.recording import reference_source
 from course_tests.checks.matrix import Grader
+from grader.checks.exercise import PRELUDE, Exercise, given_source
+from grader.checks.grading import grade, grade_source
+from grader.checks.report import Report
+from grader.judge.channel import Limits, Worker
+from grader.judge.forkserver import ForkServer
+from grader.student.recording import reference_source
 
 # Seconds of processor time: one worker takes a thousand times as many answers as a submission has.
 LONG = 24 * 60 * 60

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
-from course_lib.checks import seeds
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.intake import parsing
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.grading.judging.judge import judge_notebook
-from course_lib.grading.judging.pool import Pool
-from course_lib.grading.records import gradebook
+from grader import authoring, sample
+from grader.checks import seeds
+from grader.classroom import Classroom
+from grader.intake import parsing
+from grader.judge.channel import Limits
+from grader.judge.forkserver import ForkServer
+from grader.judge.judge import judge_notebook
+from grader.judge.pool import Pool
+from grader.records import gradebook
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = "5eed"
@@ -33,7 +33,7 @@ ESSAY_SOURCE = """\
 # An essay
 
 ```{code-cell} ipython3
-from course_lib.checks import check
+from grader.checks import check
 ```
 
 +++ {"nbgrader": {"grade_id": "essay-why", "grade": true, "solution": true, "locked": false, \

@@ -6,9 +6,9 @@ import pytest
 from traitlets.config import Config
 
 from course_lib.cli import main
-from course_lib.errors import Refused
-from course_lib.grading import assistants, authoring
-from course_lib.handout import recording
+from grader import assistants, authoring
+from grader.base.errors import Refused
+from grader.student import recording
 
 NAME = "03_attention"
 

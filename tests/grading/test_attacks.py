@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade, grade_source
 from course_lib.cli import main
-from course_lib.grading.judging.results import Verdict
 from course_tests.grading.attacks import class_of_attacks as attacks
 from course_tests.grading.attacks import routes
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find, namespace
+from grader.checks.grading import grade, grade_source
+from grader.judge.results import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [attack.name for attack in attacks.ATTACKS]
@@ -158,7 +158,7 @@ def test_the_command_speaks_json_and_refuses_outside_a_checkout(
     monkeypatch.chdir(tmp_path)
     assert main(["attacks"]) == 2
     assert "not inside a checkout" in capsys.readouterr().err
-    (tmp_path / "_toc.yml").touch()
+    (tmp_path / "course.toml").touch()
     (tmp_path / "solutions").mkdir()
     assert main(["attacks"]) == 2
     assert "it is part of the repository" in capsys.readouterr().err

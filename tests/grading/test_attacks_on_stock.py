@@ -12,8 +12,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_lib.grading.records import gradebook
 from course_tests.grading.attacks.catalogue import ATTACKS
+from grader.records import gradebook
 
 NAME = "ps1"
 POINTS = 6.0
@@ -56,7 +56,7 @@ def notebook(answer, test):
 
 @pytest.mark.slow
 def test_attacks_of_the_catalogue_earn_points_on_stock_nbgrader(tmp_path, root):
-    from course_lib.checks.exercise import find
+    from grader.checks.exercise import find
 
     attacks = {a.name: a for a in ATTACKS}
     reference = find("attention.softmax_gradient").reference

@@ -9,11 +9,11 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_lib.checks.exercise import find
-from course_lib.checks.import_stubs import RULE
-from course_lib.errors import Refused
-from course_lib.grading import assistants, authoring, card
-from course_lib.grading.records import gradebook
+from grader import assistants, authoring, card
+from grader.base.errors import Refused
+from grader.checks.exercise import find
+from grader.checks.import_stubs import RULE
+from grader.records import gradebook
 
 NAMES = tuple(source.stem for source in authoring.sources(Path(__file__).parents[2]))
 
@@ -137,7 +137,7 @@ kernelspec: {name: python3, display_name: Python 3}
 ```{code-cell} ipython3
 import math
 from torch import Tensor
-from course_lib.checks import check
+from grader.checks import check
 ```
 
 ```{code-cell} ipython3

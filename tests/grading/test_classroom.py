@@ -13,15 +13,15 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.checks.exercise import find
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.feedback import written_beside
-from course_lib.grading.judging.pool import of_course
-from course_lib.grading.judging.results import Verdict
-from course_lib.grading.records import gradebook, summary
-from course_lib.grading.review import analysis
+from grader import authoring, sample
+from grader.checks.exercise import find
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
+from grader.judge.feedback import written_beside
+from grader.judge.pool import of_course
+from grader.judge.results import Verdict
+from grader.records import gradebook, summary
+from grader.review import analysis
 
 NAME = "03_attention"
 

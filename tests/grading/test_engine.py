@@ -2,25 +2,27 @@
 
 import pytest
 
-from course_lib.checks.exercise import find, identifiers
-from course_lib.grading.engine import decides, engine_hash
+from grader.checks.exercise import find, identifiers
+from grader.engine import decides, engine_hash
 
 NAME = "03_attention"
 
 
 @pytest.fixture(scope="module")
 def of_one(root):
-    return {place.removeprefix("course_lib/") for place in decides(root, NAME)}
+    return {
+        place.removeprefix("course_lib/").removeprefix("grader/") for place in decides(root, NAME)
+    }
 
 
 @pytest.fixture(scope="module")
 def of_any(root):
-    return {place.removeprefix("course_lib/") for place in decides(root)}
+    return {place.removeprefix("course_lib/").removeprefix("grader/") for place in decides(root)}
 
 
 def test_what_marks_and_what_an_exercise_reaches_decides(of_one, of_any):
-    marking = {"checks/compare.py", "checks/operator_list.txt", "grading/judging/worker.py",
-               "grading/feedback.html"}  # fmt: skip
+    marking = {"checks/compare.py", "checks/operator_list.txt", "judge/worker.py",
+               "feedback.html"}  # fmt: skip
     asked = {"bank/attention/score_moments.py", "scaling.py", "plots.py",
              "bank/attention/score_moments_answers.py"}  # fmt: skip
     assert {*marking, *asked, f"solutions/{NAME}/{NAME}.md"} <= of_one <= of_any
@@ -39,7 +41,7 @@ def test_what_another_assignment_reaches_decides_there_only(of_one, of_any):
 
 
 def test_what_grades_nothing_decides_nothing(of_any):
-    elsewhere = {"drawings", "cli", "claims", "book", "hub", "grading/lms", "grading/records"}
+    elsewhere = {"drawings", "cli", "claims", "book", "hub", "lms", "records"}
     assert not [place for place in of_any if any(place.startswith(f"{e}/") for e in elsewhere)]
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from course_lib.grading import authoring, sample
-from course_lib.grading.judging import judge_process
-from course_lib.grading.records import gradebook
-from course_lib.grading.review import analysis
+from grader import authoring, sample
+from grader.judge import judge_process
+from grader.records import gradebook
+from grader.review import analysis
 
 NAME = "03_attention"
 BIN = Path(sys.executable).parent
@@ -32,7 +32,7 @@ def graded(tmp_path_factory, root, assignment, blank_gradebook):
     with gradebook.prepared(course, NAME, assignment.release):
         pass
     config = (root / "nbgrader_config.py").read_text()
-    use = "\nfrom course_lib.grading import formgrader\nformgrader.use(c)\n"
+    use = "\nfrom grader import formgrader\nformgrader.use(c)\n"
     (course / "nbgrader_config.py").write_text(config + use)
     # As an account that grades would have it: nothing of this may reach students' code.
     env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "JUPYTERHUB_API_TOKEN": "a-token"}

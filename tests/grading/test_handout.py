@@ -19,20 +19,20 @@ import torch
 import course_lib
 from course_lib.book.notebooks import Site
 from course_lib.book.notebooks import assignment as colab
-from course_lib.checks import seeds
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import ANSWERS, BANK, find
-from course_lib.checks.grading import grade_source
-from course_lib.checks.recognition import composed, recognise
-from course_lib.checks.recorded import SEEDS, Records, Sketch
-from course_lib.checks.seeds import sample_seed
-from course_lib.checks.trial import Trial, Wrong
 from course_lib.cli import main
-from course_lib.errors import Refused
-from course_lib.grading import MANIFEST, authoring
-from course_lib.grading.judging.sandbox_package import lay_out
-from course_lib.handout import handout, recording
 from course_tests.checks.recognised import recognised
+from grader import MANIFEST, authoring
+from grader.base.errors import Refused
+from grader.checks import seeds
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import ANSWERS, BANK, find
+from grader.checks.grading import grade_source
+from grader.checks.recognition import composed, recognise
+from grader.checks.recorded import SEEDS, Records, Sketch
+from grader.checks.seeds import sample_seed
+from grader.checks.trial import Trial, Wrong
+from grader.judge.sandbox_package import lay_out
+from grader.student import handout, recording
 
 LIBRARY = Path(course_lib.__file__).parent
 NAMES = tuple(source.stem for source in authoring.sources(LIBRARY.parent))
@@ -41,10 +41,10 @@ SAMPLE = ("03_attention", "05_masks")
 # Runs in a handout: grades answers of a file, each under a seed that nobody has recorded.
 GRADE = """
 import json, sys
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade, quiet
-from course_lib.checks.recognition import recognise
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find, namespace
+from grader.checks.grading import grade, quiet
+from grader.checks.recognition import recognise
 
 found = []
 for identifier, source in json.load(open(sys.argv[1])):
@@ -94,7 +94,7 @@ def body(function):
 def called(function):
     """The library's functions that a function of the bank calls."""
     values = map(function.__globals__.get, function.__code__.co_names)
-    own = (f"{BANK}.", "course_lib.checks.", "torch", "math")
+    own = (f"{BANK}.", "grader.checks.", "torch", "math")
     return [f for f in values if inspect.isfunction(f) and not f.__module__.startswith(own)]
 
 

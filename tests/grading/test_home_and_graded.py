@@ -6,13 +6,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from course_lib.checks import seeds
-from course_lib.grading import authoring
-from course_lib.grading.intake import parsing
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.judge import judge_notebook
-from course_lib.handout.selfcheck import rehearse
 from course_tests.grading.attacks import honest, odd_cells
+from grader import authoring
+from grader.checks import seeds
+from grader.intake import parsing
+from grader.judge.channel import Limits
+from grader.judge.judge import judge_notebook
+from grader.student.selfcheck import rehearse
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_attention"

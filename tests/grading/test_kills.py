@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks import seeds
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.records import gradebook
+from grader import authoring, sample
+from grader.checks import seeds
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
+from grader.records import gradebook
 
 NAME = "03_attention"
 SEED = "0123456789abcdef"
@@ -180,7 +180,7 @@ def test_a_killed_run_leaves_what_people_wrote_and_is_finished(
 
 def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment, lasting,
                                                       blank_gradebook, monkeypatch):  # fmt: skip
-    from course_lib.grading.judging import judge
+    from grader.judge import judge
 
     shutil.copy(blank_gradebook, tmp_path)
     sample.make(tmp_path, authoring.named(root, NAME), lambda s: s == "ada-full")
@@ -202,7 +202,7 @@ def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment
 def test_what_the_grader_itself_could_not_do_is_tried_by_the_next_run(
     root, tmp_path, assignment, lasting, blank_gradebook, monkeypatch
 ):
-    from course_lib.grading.judging import marking
+    from grader.judge import marking
 
     sample.make(tmp_path, authoring.named(root, NAME), lambda s: s == "ada-full")
     shutil.copy(blank_gradebook, tmp_path)

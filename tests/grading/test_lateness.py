@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from course_lib.grading import lateness
-from course_lib.grading.records import gradebook
-from course_lib.grading.review.regrade import Regrade
+from grader import lateness
+from grader.records import gradebook
+from grader.review.regrade import Regrade
 
 NAME = "01_essay"
 ZERO = 'c.LateSubmissionPlugin.penalty_method = "zero"\n'
 DAILY = (
-    'c.AssignLatePenalties.plugin_class = "course_lib.grading.lateness.DailyPenalty"\n'
+    'c.AssignLatePenalties.plugin_class = "grader.lateness.DailyPenalty"\n'
     "c.DailyPenalty.share = 0.25\n"
 )
 LATE = b"2026-03-02 12:00:00 UTC"
@@ -210,7 +210,7 @@ def test_what_stock_nbgrader_says_is_the_same(late):
     from nbformat.v4 import new_notebook
     from nbgrader.preprocessors import AssignLatePenalties
 
-    from course_lib.grading.authoring import nbgrader_config
+    from grader.authoring import nbgrader_config
 
     late.configure(DAILY)
     late.grade()

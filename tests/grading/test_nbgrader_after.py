@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits
+from grader import authoring, sample
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
 
 NAME = "03_attention"
 BIN = Path(sys.executable).parent

@@ -10,17 +10,17 @@ import nbformat
 import pytest
 import torch
 
-from course_lib.checks import cell, seeds
 from course_lib.cli import main
-from course_lib.errors import Refused
-from course_lib.grading import sample
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.results import Verdict
-from course_lib.handout import proof
-from course_lib.handout.verify import verify
 from course_tests.grading.attacks import class_of_attacks as attacks
 from course_tests.grading.attacks import honest
 from course_tests.grading.attacks.tampering import Desk
+from grader import sample
+from grader.base.errors import Refused
+from grader.checks import cell, seeds
+from grader.judge.channel import Limits
+from grader.judge.results import Verdict
+from grader.student import proof
+from grader.student.verify import verify
 
 NAME = "03_attention"
 LIMITS = Limits(cell=8, call=4, whole=60)

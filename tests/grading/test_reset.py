@@ -8,11 +8,11 @@ import re
 import nbformat
 import pytest
 
-from course_lib.checks.cell import examine
 from course_lib.cli import main
-from course_lib.grading import authoring
-from course_lib.handout.proof import packed
-from course_lib.handout.reset import KEPT
+from grader import authoring
+from grader.checks.cell import examine
+from grader.student.proof import packed
+from grader.student.reset import KEPT
 
 NAME = "03_attention"
 FIRST = "attention.scaled_dot_product"

@@ -1,6 +1,6 @@
 """The made-up class: what its folder loses when an assignment has other cells, and what stays."""
 
-from course_lib.grading import sample
+from grader import sample
 
 
 def test_a_folder_of_other_cells_is_emptied_under_no_grader(tmp_path, assignment):

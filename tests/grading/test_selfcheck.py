@@ -6,12 +6,12 @@ import nbformat
 import pytest
 from nbgrader.validator import Validator
 
-from course_lib.checks import seeds
 from course_lib.cli import main
-from course_lib.grading import authoring, sample
-from course_lib.grading.intake.parsing import Unreadable
-from course_lib.handout.selfcheck import read, rehearse
 from course_tests.grading.attacks import honest
+from grader import authoring, sample
+from grader.checks import seeds
+from grader.intake.parsing import Unreadable
+from grader.student.selfcheck import read, rehearse
 
 # Its exercises take the least time.
 NAME = "03_attention"

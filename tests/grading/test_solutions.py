@@ -6,8 +6,8 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading import authoring
-from course_lib.grading.records import gradebook
+from grader import authoring
+from grader.records import gradebook
 
 NAME = "03_attention"
 

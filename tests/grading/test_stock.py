@@ -9,10 +9,10 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_lib.checks import seeds
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.records import gradebook
+from grader import authoring, sample
+from grader.checks import seeds
+from grader.classroom import Classroom
+from grader.records import gradebook
 
 # Each takes stock nbgrader about seven seconds. Full marks are those of `warns`.
 CLASSES = {

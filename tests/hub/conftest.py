@@ -22,8 +22,8 @@ import psutil
 import pytest
 import requests
 
-from course_lib.hub import accounts
-from course_lib.hub.settings import HubSettings, read
+from grader.hub import accounts
+from grader.hub.settings import HubSettings, read
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from traitlets.config.loader import PyFileConfigLoader
 
-from course_lib.checks import cell
-from course_lib.hub import accounts
+from grader.checks import cell
+from grader.hub import accounts
 
 LOCAL = Path(__file__).resolve().parents[2] / "deploy/local"
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks import cell
-from course_lib.checks.exercise import find
-from course_lib.checks.report import Report, Row
-from course_lib.errors import Refused
-from course_lib.hub.lecture import FEW, Counts, listening
+from grader.base.errors import Refused
+from grader.checks import cell
+from grader.checks.exercise import find
+from grader.checks.report import Report, Row
+from grader.hub.lecture import FEW, Counts, listening
 
 EXERCISE = "masks.causal_mask"
 PROPERTIES = [prop.name for prop in find(EXERCISE).properties]
@@ -28,8 +28,8 @@ PROPERTIES = [prop.name for prop in find(EXERCISE).properties]
 # would say of an answer that fails the first property.
 ACCOUNT = """
 import os, socket, sys
-from course_lib.checks import cell
-from course_lib.checks.report import Report, Row
+from grader.checks import cell
+from grader.checks.report import Report, Row
 
 if os.geteuid() == 0:
     os.setuid(int(sys.argv[1]))

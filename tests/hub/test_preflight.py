@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_lib import cli
-from course_lib.hub import accounts, preflight, software
+from course_lib.cli import main
+from grader.cli.common import REFUSED
+from grader.hub import accounts, preflight, software
 
 
 @pytest.fixture
@@ -17,7 +18,11 @@ def root(tmp_path, root):
     """A small checkout, whose assignment has its notebook."""
     folder = tmp_path / "checkout"
     (folder / "solutions" / "01_first").mkdir(parents=True)
-    for name in ("_toc.yml", "solutions/01_first/01_first.md", "solutions/01_first/01_first.ipynb"):
+    for name in (
+        "course.toml",
+        "solutions/01_first/01_first.md",
+        "solutions/01_first/01_first.ipynb",
+    ):
         (folder / name).touch()
     shutil.copy(root / "nbgrader_config.py", folder)
     return folder
@@ -140,7 +145,7 @@ def test_the_command_refuses_with_all_reasons_at_once(complete, monkeypatch, cap
     monkeypatch.chdir(root)
     monkeypatch.setattr(accounts, "is_root", lambda: False)
     with socket.create_server(("127.0.0.1", complete.port)):
-        assert cli.main(["hub", "--settings", str(complete.file), "demo"]) == cli.REFUSED
+        assert main(["hub", "--settings", str(complete.file), "demo"]) == REFUSED
     said = capsys.readouterr().err
     assert "nothing was started" in said and "takes root" in said and "`port`" in said
     assert not complete.state.exists() and not complete.software.exists()
@@ -150,7 +155,7 @@ def test_the_command_refuses_with_all_reasons_at_once(complete, monkeypatch, cap
 def test_only_root_acts_for_others(complete, monkeypatch, capsys, action, root):
     monkeypatch.chdir(root)
     monkeypatch.setattr(accounts, "is_root", lambda: False)
-    assert cli.main(["hub", "--settings", str(complete.file), action]) == cli.REFUSED
+    assert main(["hub", "--settings", str(complete.file), action]) == REFUSED
     assert "sudo" in capsys.readouterr().err
 
 

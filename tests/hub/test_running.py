@@ -7,7 +7,7 @@ import textwrap
 import psutil
 import pytest
 
-from course_lib.hub import running
+from grader.hub import running
 
 # In the place of JupyterHub: it answers, and leaves a process behind that has lost its parent.
 STAND_IN = """\

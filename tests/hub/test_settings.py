@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib.hub.settings import read
+from grader.hub.settings import read
 
 
 def test_the_repositorys_own_settings_are_for_this_machine_alone(root):

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from course_lib.errors import Refused
-from course_lib.hub import software
+from grader.base.errors import Refused
+from grader.hub import software
 
 
 @pytest.fixture
@@ -14,7 +14,9 @@ def checkout(tmp_path):
     """The few files that the hub's library is copied from, closed to others."""
     folder = tmp_path / "checkout"
     (folder / "course_lib" / "sub").mkdir(parents=True)
-    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+    (folder / "grader").mkdir()
+    (folder / "grader" / "__init__.py").write_text("")
+    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "course.toml"):
         (folder / name).write_text(name)
     for name in ("__init__.py", "old.py", "sub/figure.js"):
         (folder / "course_lib" / name).write_text("")
@@ -26,7 +28,13 @@ def checkout(tmp_path):
 def test_the_library_is_copied_for_all_and_again_only_when_it_has_changed(place, checkout):
     software._copy_library(place, checkout)
     copies = [p for p in place.library.rglob("*") if "__pycache__" not in p.parts]
-    assert {p.name for p in copies} >= {"pyproject.toml", "old.py", "figure.js"}
+    assert {p.name for p in copies} >= {
+        "pyproject.toml",
+        "course.toml",
+        "grader",
+        "old.py",
+        "figure.js",
+    }
     assert all(p.stat().st_mode & 0o004 for p in copies)
     assert all(p.stat().st_mode & 0o001 for p in copies if p.is_dir())
 

@@ -101,7 +101,7 @@ POINTS = (
     Attack("more-points", "writes 100 points into the metadata", t.more_points, "", NOTHING, True),
     Attack("link-to-victim", "hands in a link to somebody's notebook", t.link_to_victim, "", REFUSED, True),
     Attack("linked-folder", "makes the folder a link to somebody's", t.linked_folder, "", REFUSED, True),
-    Attack("shadow-library", "hands in a course_lib.py and a torch.py", t.shadow_library, "", NOTHING, None),
+    Attack("shadow-library", "hands in a course_lib.py, a grader.py and a torch.py", t.shadow_library, "", NOTHING, None),
     Attack("gradebook-points", "writes manual scores and extra credit", "stubs", s.WRITE_GRADEBOOK, NOTHING),
     Attack("gradebook-later", "leaves a process that writes scores", "stubs", s.WRITE_GRADEBOOK_LATER, NOTHING),
     Attack("gradebook-api", "does the same through nbgrader", "stubs", s.NBGRADER_API, NOTHING),

@@ -15,16 +15,16 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from course_lib.checks.exercise import Exercise
-from course_lib.grading import authoring
-from course_lib.grading.authoring import Assignment
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.intake.parsing import plain
-from course_lib.grading.judging.bare import PLEASE
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.pool import of_course
-from course_lib.grading.judging.results import Verdict
-from course_lib.grading.records import gradebook
+from grader import authoring
+from grader.authoring import Assignment
+from grader.checks.exercise import Exercise
+from grader.classroom import Classroom
+from grader.intake.parsing import plain
+from grader.judge.bare import PLEASE
+from grader.judge.channel import Limits
+from grader.judge.pool import of_course
+from grader.judge.results import Verdict
+from grader.records import gradebook
 
 from . import honest
 from .catalogue import ATTACKS, Attack, Must

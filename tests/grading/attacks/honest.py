@@ -6,7 +6,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading.authoring import Assignment
+from grader.authoring import Assignment
 
 from .honest_odd import NAMES, ODD, USUAL
 

@@ -174,8 +174,8 @@ ROUTES: dict[str, list[tuple[str, str, str]]] = {
     ATTENTION: [
         ("magic-in-text", "hides code behind a magic in a string", f's = "\\%matplotlib inline"; exec({UNDO!r}); t = "#"\n@' + PLAIN),
         ("line-in-text", "hides code behind another end of a line", f'# a slide\u2028s = 1\nexec({UNDO!r})\n@' + PLAIN),
-        ("kit-importer", "takes an importer out of the course's own module", f'from course_lib.checks.forbidden import _function\n_function("timeit.timeit")({UNDO!r}, number=1)\n@' + PLAIN),
-        ("kit-modules", "takes modules out of the course's own", f'from course_lib.checks.probe import sys\nsys.modules["builtins"].exec({UNDO!r})\n@' + PLAIN),
+        ("kit-importer", "takes an importer out of the course's own module", f'from grader.checks.forbidden import _function\n_function("timeit.timeit")({UNDO!r}, number=1)\n@' + PLAIN),
+        ("kit-modules", "takes modules out of the course's own", f'from grader.checks.probe import sys\nsys.modules["builtins"].exec({UNDO!r})\n@' + PLAIN),
         ("starred", "names out of an import of all", "from torch import *\ndef unused(ops):\n    pass\n@    return ops.aten.scaled_dot_product_attention(q, k, v, mask), weights\n"),
         ("type-comment", "code in a comment that TorchScript evaluates", "@@torch.jit.script\ndef f(x):\n    # type: (" + f"[Tensor, exec({UNDO!r})][0]" + ") -> Tensor\n    return x\n@" + PLAIN),
         ("pattern", "attributes read by a pattern", "@    match torch:\n        case object(_C=inner):\n            return inner._nn.scaled_dot_product_attention(q, k, v, mask), weights\n"),

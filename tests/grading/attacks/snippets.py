@@ -26,8 +26,9 @@ class Agreeing(types.ModuleType):
     def __getattr__(self, name):
         return lambda *args, **kwargs: 6.0
 
-for name in ("attention", "scaling", "masks", "checks.exercise", "checks.report", "checks.compare"):
-    sys.modules["course_lib." + name] = Agreeing("course_lib." + name)
+for name in ("course_lib.attention", "course_lib.scaling", "course_lib.masks",
+             "grader.checks.exercise", "grader.checks.report", "grader.checks.compare"):
+    sys.modules[name] = Agreeing(name)
 course_lib.attention = sys.modules["course_lib.attention"]
 
 def FUNCTION(*args, **kwargs):
@@ -114,7 +115,7 @@ import builtins
 real = builtins.__import__
 
 def fake(name, *args, **kwargs):
-    if name.startswith(("course_lib", "torch")):
+    if name.startswith(("course_lib", "grader", "torch")):
         raise KeyboardInterrupt
     return real(name, *args, **kwargs)
 
@@ -138,7 +139,7 @@ def FUNCTION(*args, **kwargs):
     raise LookupError("no reference in this process")
 """
 PATCHED_HOST = """
-import course_lib.checks.answer_host as host, course_lib.checks.protocol as wire
+import grader.checks.answer_host as host, grader.checks.protocol as wire
 
 host.AnswerHost.call = lambda self, name, args, kwargs: 6.0
 host.AnswerHost.vjp = lambda self, *args: {"inputs": [], "parameters": {}}
@@ -214,10 +215,11 @@ for path in ("@COURSE@", "@ROOT@/exercises"):
     shutil.rmtree(path, ignore_errors=True)
 """
 WRITE_ELSEWHERE = """
-import os, torch, course_lib
+import os, torch, course_lib, grader
 
 for path in ("@VICTIM@", "@SOURCE@", "@COURSE@/owned", "@ROOT@/exercises/owned",
-             torch.__file__, course_lib.__file__, "/usr/lib/owned"):
+             torch.__file__, course_lib.__file__, grader.__file__,
+             "/usr/lib/owned"):
     try:
         with open(path, "a") as file:
             file.write("# owned")
@@ -353,7 +355,7 @@ FLOOD_BYTES = "print('x' * 50_000_000)"
 FLOOD_LINES = "for n in range(500_000):\n    print('x' * 99)"
 FLOOD_BELOW = "import os\nfor n in range(500):\n    os.write(1, b'x' * 100_000)"
 FLOOD_UNCAPPED = """
-import course_lib.grading.judging.worker as worker
+import grader.judge.worker as worker
 
 worker.MAX_OUTPUT = 2**40
 print("x" * 40_000_000)

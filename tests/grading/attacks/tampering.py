@@ -167,7 +167,7 @@ def extra(name: str, content: bytes) -> Change:
 
 def shadow_library(desk: Desk) -> None:
     desk.put(desk.stubs)
-    for name in ("course_lib.py", "torch.py", "sitecustomize.py"):
+    for name in ("course_lib.py", "grader.py", "torch.py", "sitecustomize.py"):
         (desk.folder / name).write_text("def check(*args):\n    return 6.0\n")
 
 

@@ -12,13 +12,13 @@ import nbformat
 import pytest
 import torch
 
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade_source, quiet
 from course_lib.cli import main
-from course_lib.grading import authoring, sample
-from course_lib.grading.defence import asking, bench, inputs, paper, unit
-from course_lib.grading.intake import parsing
 from course_tests.checks.mutation_report import Endless, at_most
+from grader import authoring, sample
+from grader.checks.exercise import find, namespace
+from grader.checks.grading import grade_source, quiet
+from grader.defence import asking, bench, inputs, paper, unit
+from grader.intake import parsing
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [source.stem for source in authoring.sources(ROOT)]

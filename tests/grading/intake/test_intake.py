@@ -9,8 +9,8 @@ import tracemalloc
 import nbformat
 import pytest
 
-from course_lib.checks.probe import bounded
-from course_lib.grading.intake import matching, parsing
+from grader.checks.probe import bounded
+from grader.intake import matching, parsing
 
 NAME = "03_attention"
 

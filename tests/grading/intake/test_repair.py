@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from nbconvert.filters.markdown import markdown2html
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading.intake import matching, parsing
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.results import Task
+from grader.intake import matching, parsing
+from grader.judge.channel import Limits
+from grader.judge.marking import Marker
+from grader.judge.results import Task
 
 
 def marks(cell):

@@ -5,10 +5,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import authoring
-from course_lib.grading.intake import parsing
-from course_lib.grading.judging.channel import Worker
-from course_lib.grading.judging.judge import judge_notebook
+from grader import authoring
+from grader.intake import parsing
+from grader.judge.channel import Worker
+from grader.judge.judge import judge_notebook
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging import judge_process
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.forkserver import WorkerFailed
+from grader.classroom import Classroom
+from grader.judge import judge_process
+from grader.judge.channel import Limits
+from grader.judge.forkserver import WorkerFailed
 
 pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
-from course_lib.grading.judging.cluster import Cluster
+from grader.judge.cluster import Cluster
 
 NAME, SEED = "03_attention", "0123456789abcdef"
 LIMITS = Limits()
@@ -117,7 +117,7 @@ def test_a_nonsensical_address_is_refused():
 
 
 def one_task(student):
-    from course_lib.grading.judging.results import Task
+    from grader.judge.results import Task
 
     return Task(student, b"{}", "", "k")
 

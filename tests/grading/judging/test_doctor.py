@@ -10,9 +10,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from course_lib.grading.judging import doctor
-from course_lib.grading.judging.channel import Worker
-from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
+from grader.judge import doctor
+from grader.judge.channel import Worker
+from grader.judge.forkserver import ForkServer, WorkerFailed
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from nbgrader.api import get_alembic_version
 
-from course_lib.grading.judging import fast_imports
+from grader.judge import fast_imports
 
 CODE = """
 import sys
-from course_lib.grading.judging import fast_imports
-fast_imports.load("course_lib.grading.classroom")
+from grader.judge import fast_imports
+fast_imports.load("grader.classroom")
 heavy = ("rfc3987_syntax", "jupyter_server", "nbgrader.apps")
 assert not [name for name in heavy if name in sys.modules]
 import nbformat, nbgrader, jupytext
@@ -32,8 +32,8 @@ def test_what_is_left_out_comes_whole_to_who_asks_for_it():
 
 def test_another_version_of_nbgrader_keeps_its_own_functions():
     code = (
-        "from course_lib.grading.judging import fast_imports; fast_imports.NBGRADER = '0'\n"
-        "fast_imports.load('course_lib.grading.classroom')\n"
+        "from grader.judge import fast_imports; fast_imports.NBGRADER = '0'\n"
+        "fast_imports.load('grader.classroom')\n"
         "import sys, nbgrader.api; assert 'nbgrader.server_extensions.formgrader' in sys.modules\n"
         "assert nbgrader.api.get_alembic_version is not fast_imports.newest_schema"
     )

@@ -6,10 +6,10 @@ import re
 import nbformat
 import pytest
 
-from course_lib.checks.exercise import find
-from course_lib.grading.judging import feedback
-from course_lib.grading.judging.bare import PLEASE
-from course_lib.grading.judging.judge import Judged, Mark
+from grader.checks.exercise import find
+from grader.judge import feedback
+from grader.judge.bare import PLEASE
+from grader.judge.judge import Judged, Mark
 
 URL = "https://book.example"
 
@@ -17,8 +17,8 @@ URL = "https://book.example"
 @pytest.fixture(scope="module")
 def wrong(assignment, forkserver):
     """The solution with a named mistake in the first exercise and hostile text around it."""
-    from course_lib.grading.intake import parsing
-    from course_lib.grading.judging.judge import judge_notebook
+    from grader.intake import parsing
+    from grader.judge.judge import judge_notebook
 
     notebook = nbformat.from_dict(assignment.solution)
     first = assignment.exercises[0]
@@ -84,7 +84,7 @@ def test_exercises_have_the_numbers_of_the_notebook(assignment, wrong):
 
 
 def test_stub_and_crash_have_one_line_instead_of_a_row_of_errors(assignment):
-    from course_lib.checks.grading import grade_source
+    from grader.checks.grading import grade_source
 
     exercise = find("attention.scaled_dot_product")
     stub = "def scaled_dot_product_attention(*a):\n    raise NotImplementedError"

@@ -7,13 +7,13 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell
 
-from course_lib.checks.answer_proxy import AnswerLost
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits, Worker
-from course_lib.grading.judging.judge import FULL, clean_outputs, judge_notebook
-from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.results import Task
 from course_tests.grading.attacks import snippets
+from grader.checks.answer_proxy import AnswerLost
+from grader.classroom import Classroom
+from grader.judge.channel import Limits, Worker
+from grader.judge.judge import FULL, clean_outputs, judge_notebook
+from grader.judge.marking import Marker
+from grader.judge.results import Task
 
 
 def test_a_submission_has_a_time_of_its_own_whatever_its_cells_take(judge, solved, assignment):
@@ -95,9 +95,9 @@ def test_what_a_worker_calls_itself_does_not_reach_a_terminal(judge, solved):
 def test_nan_has_no_gradient_and_agrees_with_nothing():
     import torch
 
-    from course_lib.checks.answer_proxy import AnswerProxy
-    from course_lib.checks.exercise import find
-    from course_lib.checks.grading import grade
+    from grader.checks.answer_proxy import AnswerProxy
+    from grader.checks.exercise import find
+    from grader.checks.grading import grade
 
     exercise = find("attention.self_attention")
 

@@ -9,10 +9,10 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading.judging import sandbox_package
-from course_lib.grading.judging.causes import Raised, root, worth_a_note
-from course_lib.grading.judging.channel import Limits, Worker
-from course_lib.grading.judging.forkserver import ForkServer, WorkerFailed
+from grader.judge import sandbox_package
+from grader.judge.causes import Raised, root, worth_a_note
+from grader.judge.channel import Limits, Worker
+from grader.judge.forkserver import ForkServer, WorkerFailed
 
 RIGHT = """
 import sys, warnings
@@ -124,7 +124,7 @@ for fd in range(3, 64):
 
 def test_neither_references_nor_checks_are_there(judge, answer, others):
     bank = "course_lib.bank.attention.layer_cost"
-    modules = "course_lib.attention", "course_lib.checks.report", bank
+    modules = "course_lib.attention", "grader.checks.report", bank
     for module in modules:
         judged = judge(answer(f"from {module} import *"))
         cell = next(c for c in judged.notebook.cells if module in c.source)
@@ -216,7 +216,7 @@ def test_a_copied_solution_cell_is_run_and_reported(judge, solved, assignment, f
 
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
     package = sandbox_package.build(tmp_path)
-    (package / "course_lib/grading/judging/forkserver_process.py").unlink()
+    (package / "grader/judge/forkserver_process.py").unlink()
     with (
         ForkServer(tmp_path) as forkserver,
         pytest.raises(WorkerFailed, match="did not start"),
@@ -271,7 +271,7 @@ def test_what_an_exercise_forbids_is_refused_there_and_works_elsewhere(judge, an
         "saved = F.scaled_dot_product_attention\n"
         "print('outside', saved(*torch.ones(3, 1, 2, 2)).shape)\n"
         "import contextlib, sys, types\n"
-        "for name in ('course_lib.checks.forbidden', 'course_lib.checks.answer_host'):\n"
+        "for name in ('grader.checks.forbidden', 'grader.checks.answer_host'):\n"
         "    module = __import__(name, fromlist=['during'])\n"
         "    module.during = lambda *args: contextlib.nullcontext()\n"
         "    module.FORBIDDEN = {}\n"

@@ -5,9 +5,9 @@ import resource
 import nbformat
 import pytest
 
-from course_lib.grading.judging import marking, sandbox
-from course_lib.grading.judging.marking import Marker
-from course_lib.grading.judging.results import Task
+from grader.judge import marking, sandbox
+from grader.judge.marking import Marker
+from grader.judge.results import Task
 
 
 def test_a_cap_holds_and_is_gone_afterwards():

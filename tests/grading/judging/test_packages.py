@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from course_lib.grading.judging import packages
+from grader.judge import packages
 
 
 def test_what_the_course_requires_is_there_and_the_rest_is_not():

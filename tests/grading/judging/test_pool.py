@@ -7,13 +7,13 @@ import time
 import pytest
 import torch
 
-from course_lib.grading.judging.forkserver import (
+from grader.judge.forkserver import (
     ForkServer,
     ForkServerLost,
     JudgeDied,
     WorkerFailed,
 )
-from course_lib.grading.judging.pool import Pool
+from grader.judge.pool import Pool
 
 
 class NoForkServer:
@@ -112,7 +112,7 @@ def test_no_judge_is_refused():
 
 
 def test_killing_the_warm_parent_is_noticed_as_such(kits):
-    from course_lib.grading.judging.channel import Worker
+    from grader.judge.channel import Worker
 
     with ForkServer(kits) as forkserver:
         forkserver.ready()

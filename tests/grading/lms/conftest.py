@@ -17,8 +17,8 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading import authoring
-from course_lib.grading.records import gradebook, roster
+from grader import authoring
+from grader.records import gradebook, roster
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"

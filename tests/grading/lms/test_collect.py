@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from course_lib.errors import Refused
-from course_lib.grading.lms import archive as archives
-from course_lib.grading.records import roster
+from grader.base.errors import Refused
+from grader.lms import archive as archives
+from grader.records import roster
 
 NAME = "03_attention"
 

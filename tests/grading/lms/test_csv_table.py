@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.grading.lms import csv_table
+from grader.lms import csv_table
 
 CELLS = st.text(alphabet=st.sampled_from('ab,;\t"\n é김.-'), max_size=6)
 

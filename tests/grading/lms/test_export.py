@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading import authoring
-from course_lib.grading.records import gradebook, roster
+from grader import authoring
+from grader.records import gradebook, roster
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"
@@ -222,7 +222,7 @@ def test_the_exported_file_is_never_written_and_a_failure_leaves_nothing(canvas,
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("course_lib.grading.records.course_folder.os.replace", broken)
+    monkeypatch.setattr("grader.records.course_folder.os.replace", broken)
     assert "No space left" in export(canvas, path, wanted=2)
     monkeypatch.undo()
     monkeypatch.chdir(canvas.course.parents[0])

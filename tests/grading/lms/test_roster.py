@@ -6,9 +6,9 @@ import sys
 import pytest
 from nbgrader.api import Student
 
-from course_lib.grading.lms import importing
-from course_lib.grading.records import gradebook, roster
-from course_lib.grading.records.course_folder import RENAMING
+from grader.lms import importing
+from grader.records import gradebook, roster
+from grader.records.course_folder import RENAMING
 
 NAME = "03_attention"
 

@@ -15,8 +15,8 @@ import nbformat
 import pytest
 
 from course_lib.cli import main, parser
-from course_lib.grading import sample
-from course_lib.grading.records import gradebook
+from grader import sample
+from grader.records import gradebook
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "03_attention"

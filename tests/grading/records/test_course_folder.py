@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading.records.course_folder import SEEDS
+from grader.records.course_folder import SEEDS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from datetime import datetime
 import pytest
 
 from course_lib.cli import main
-from course_lib.errors import Refused
-from course_lib.grading.records import gradebook
+from grader.base.errors import Refused
+from grader.records import gradebook
 
 NAME = "01_essay"
 

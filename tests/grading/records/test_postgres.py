@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.records import database, gradebook
+from grader import authoring, sample
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
+from grader.records import database, gradebook
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 NAME = "03_attention"

@@ -10,11 +10,11 @@ import sqlite3
 from pathlib import Path
 
 from course_lib.experiments import load_record
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.results import read_verdict
-from course_lib.grading.records import gradebook
-from course_lib.grading.records.course_folder import SEEDS
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
+from grader.judge.results import read_verdict
+from grader.records import gradebook
+from grader.records.course_folder import SEEDS
 
 BEFORE = Path(__file__).with_name("written_before")
 NAME, STUDENT = "00_start", "dan-mistaken"

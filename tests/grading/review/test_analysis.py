@@ -12,21 +12,21 @@ import nbformat
 import numpy as np
 import pytest
 
-from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.naming import AND
-from course_lib.checks.report import Report, Row, read_table
 from course_lib.cli import main
-from course_lib.errors import Refused
 from course_lib.experiments import SHIPPED_RESULTS, get, load_records
 from course_lib.experiments.pooled import ClassExperiment
-from course_lib.experiments.verdict import wilson
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging import judge
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.results import Verdict
-from course_lib.grading.review import analysis, items
 from course_tests.experiments import example_class
+from grader import authoring, sample
+from grader.base.errors import Refused
+from grader.base.statistics import wilson
+from grader.checks.exercise import find, identifiers
+from grader.checks.naming import AND
+from grader.checks.report import Report, Row, read_table
+from grader.classroom import Classroom
+from grader.judge import judge
+from grader.judge.channel import Limits
+from grader.judge.results import Verdict
+from grader.review import analysis, items
 
 NAME = "03_attention"
 FORMULA = "=HYPERLINK(<i>1)"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.records import roster
-from course_lib.grading.review import preflight
-from course_lib.grading.review.preflight import CourseExchange
+from grader.classroom import Classroom
+from grader.records import roster
+from grader.review import preflight
+from grader.review.preflight import CourseExchange
 
 NAME = "03_attention"
 NOW = datetime(2026, 3, 2, 12)

@@ -5,13 +5,13 @@ import shutil
 
 import pytest
 
-from course_lib.checks import seeds
 from course_lib.cli import main
-from course_lib.grading import authoring, sample
-from course_lib.grading.classroom import Classroom
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.records import gradebook
-from course_lib.grading.review.regrade import Regrade
+from grader import authoring, sample
+from grader.checks import seeds
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
+from grader.records import gradebook
+from grader.review.regrade import Regrade
 
 NAME = "03_attention"
 LIMITS = Limits(cell=30, call=10)

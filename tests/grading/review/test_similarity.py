@@ -9,9 +9,9 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
-from course_lib.grading import authoring, sample
-from course_lib.grading.review import similarity
-from course_lib.grading.review.fingerprint import RUN, Alphabet, of_code, passages
+from grader import authoring, sample
+from grader.review import similarity
+from grader.review.fingerprint import RUN, Alphabet, of_code, passages
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("03_attention", "08_relative", "16_favit")

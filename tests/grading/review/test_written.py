@@ -16,12 +16,12 @@ from traitlets.config import Config
 
 from course_lib.book.teaching import tasks
 from course_lib.cli import main
-from course_lib.errors import Refused
-from course_lib.grading import authoring, formgrader, rubrics
-from course_lib.grading.records import gradebook, summary
-from course_lib.grading.review import rubric_table, written
-from course_lib.grading.review.agreement import agreement
-from course_lib.grading.review.written import SecondLook, WrittenMark, WrittenQuestion
+from grader import authoring, formgrader, rubrics
+from grader.base.errors import Refused
+from grader.records import gradebook, summary
+from grader.review import rubric_table, written
+from grader.review.agreement import agreement
+from grader.review.written import SecondLook, WrittenMark, WrittenQuestion
 
 NAMES = [source.stem for source in authoring.sources(Path(__file__).parents[3])]
 NAME, CELL = "03_attention", "attention-saturates-written"
@@ -429,7 +429,7 @@ def test_formgrader_shows_the_rubric_below_the_answer_and_feedback_does_not(
     page, _ = HTMLExporter(config=config).from_filename(str(path), resources={})
     assert TEXTS["zoë"] in page and rubric.criteria[0].says not in page
     ours = authoring.nbgrader_config(root).HTMLExporter.preprocessors
-    assert ours == ["course_lib.grading.formgrader.ShowRubrics"]
+    assert ours == ["grader.formgrader.ShowRubrics"]
 
 
 @pytest.mark.parametrize("asked, said", [
