@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import yaml
+
 from grader.base.course import course
 from grader.checks.exercise import Exercise
 from grader.checks.forbidden import FORBIDDEN
@@ -36,3 +38,11 @@ def book_url(root: Path) -> str:
     with (root / "pyproject.toml").open("rb") as file:
         site = str(tomllib.load(file)["project"]["urls"]["Documentation"]).rstrip("/")
     return "" if _RESERVED.search(site) else site
+
+
+def outcomes(root: Path) -> dict[str, str]:
+    """What a reader of the course can do afterwards, by ids; none where no file says it."""
+    if not (file := root / course().outcomes).is_file():
+        return {}
+    chapters = yaml.safe_load(file.read_text(encoding="utf-8")).values()
+    return {i: says for chapter in chapters for i, says in chapter.items()}

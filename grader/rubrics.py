@@ -79,6 +79,8 @@ class Rubric:
 def load(root: Path, name: str) -> dict[str, Rubric]:
     """The rubrics of an assignment by cell; none where nothing is answered in writing."""
     path = root / FILE
+    if not path.exists():
+        return {}
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         return {cell: _rubric(cell, facts) for cell, facts in (data.get(name) or {}).items()}

@@ -40,6 +40,7 @@ class Course:
     packages: tuple[str, ...] = ()
     pages: str = "book"
     rubrics: str = "book/rubrics.yml"
+    outcomes: str = "book/outcomes.yml"
     experiment: str = ""
     handout: tuple[str, ...] = ("__init__.py",)
 

@@ -21,6 +21,7 @@ LIBRARY = course().package
 PRESENT = (*course().answers,)
 # What else may be imported; all of it is required by the course.
 PACKAGES = course().packages
+_NAMED = [f"`{name}`" for name in PACKAGES]
 # What these need themselves, and what `check` comes from.
 _NEEDED = {LIBRARY: ("", course().check, *PRESENT), "grader": ("", "base", "checks")}
 # What a use of anything else is told, after the name of its module.
@@ -31,10 +32,9 @@ RULE = (
     f"An answer stands on its own: of `{LIBRARY}` there are only "
     + ", ".join(f"`{name}`" for name in ("check", *PRESENT))
     + f" for it. The rest of the library {ABSENT}, and every check says so if your answer uses it."
-    + " Of other packages there are "
-    + ", ".join(f"`{name}`" for name in PACKAGES[:-1])
-    + f" and `{PACKAGES[-1]}`, besides what comes with Python: whatever else is on your own"
-    " machine is missing there."
+    + (" Of other packages there are " if PACKAGES else " Of other packages there is nothing")
+    + " and ".join(filter(None, [", ".join(_NAMED[:-1]), *_NAMED[-1:]]))
+    + ", besides what comes with Python: whatever else is on your own machine is missing there."
 )
 
 

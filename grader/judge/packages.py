@@ -13,12 +13,14 @@ from grader.base.errors import Refused
 
 # What `!pip install` in a notebook runs; it finds no network.
 TOOLS = ("pip",)
+# Packages that checks and workers import themselves, whatever the course requires.
+_OWN = ("ipykernel", "numpy", "torch", "tqdm")
 _COURSE = course().distribution
 
 
 def required() -> Iterator[importlib.metadata.Distribution]:
     """Everything that the course requires, and that requires in turn."""
-    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *TOOLS)]
+    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *_OWN, *TOOLS)]
     seen: set[tuple[str, tuple[str, ...]]] = set()
     while waiting:
         wanted = waiting.pop()

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
-from grader import authoring
+from grader import authoring, card
 from grader.base.errors import Refused
 from grader.base.files import recover, replaced, write_whole
 from grader.base.statistics import wilson
@@ -99,7 +98,7 @@ def analyse(
     if no_names:
         random.SystemRandom().shuffle(people)
         shown = {one: f"student {n:0{len(str(len(people)))}}" for n, one in enumerate(people, 1)}
-    says = _outcomes_of(root)
+    says = card.outcomes(root)
     outcomes, students = _outcomes(classes.values(), sorted(shown, key=shown.__getitem__), says)
     facts: dict[str, Any] = {
         "term": course.resolve().name, "beside": None, "no_names": no_names,
@@ -263,11 +262,6 @@ def _together(classes: Iterable[Class], n: int) -> list[dict[str, Any]]:
          "other_mistake": other[1], "both": both, "by_chance": single[one] * single[other] / n}
         for (one, other), both in pairs.most_common() if both > 1
     ]  # fmt: skip
-
-
-def _outcomes_of(root: Path) -> dict[str, str]:
-    text = (root / "book" / "outcomes.yml").read_text(encoding="utf-8")
-    return {i: says for chapter in yaml.safe_load(text).values() for i, says in chapter.items()}
 
 
 def _outcomes(
