@@ -28,8 +28,8 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # A file's tests share what they set up, so they stay together; few processes, as each loads torch.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What computes: all but grading, publishing, servers, browsers, speed and texts about the tree.
-NUMERIC := course_lib $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
-  grading hub test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
+NUMERIC := course_lib grader $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
+  grader hub test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
 
 all: class ## environment, book, exercises, a sample class graded; prints where to look
 	@echo

@@ -113,7 +113,7 @@ def run_attacks(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     root = checkout()
-    attacks = instrument("grading.attacks.class_of_attacks")
+    attacks = instrument("grader.attacks.class_of_attacks")
     by_name = {attack.name: attack for attack in attacks.ATTACKS}
     if unknown := sorted(set(arguments.attack) - set(by_name)):
         raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(by_name)}")

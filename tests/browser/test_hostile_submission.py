@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_tests.grading.attacks import snippets
+from course_tests.grader.attacks import snippets
 from grader import authoring
 from grader.intake import parsing
 from grader.judge import feedback

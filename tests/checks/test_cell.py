@@ -99,7 +99,7 @@ def test_nothing_reaches_stderr_whichever_way_it_is_written(capfd):
         logger.removeHandler(handler)
     out, err = capfd.readouterr()
     assert points == find(EXERCISE).points and err == ""
-    # pytest keeps warnings to itself; tests/grading/test_stock.py sees them in a real kernel.
+    # pytest keeps warnings to itself; tests/grader/test_stock.py sees them in a real kernel.
     for way in ("by logging", "by name", "by descriptor"):
         assert way in out
 

@@ -288,7 +288,7 @@ for name, call in ways.items():
 """
 
 
-# In workers, `tests/grading/judging/test_bare.py` takes away every kind.
+# In workers, `tests/grader/judge/test_bare.py` takes away every kind.
 @pytest.mark.sample("attention", "autograd", "patches")
 @pytest.mark.parametrize("kind", FORBIDDEN)
 def test_for_good_closes_every_route_and_leaves_nothing_to_undo(kind):

@@ -149,7 +149,7 @@ def test_experiments_that_share_no_training_have_digests_of_their_own() -> None:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a copy of the library's source."""
     root = tmp_path_factory.mktemp("copy")
-    others = shutil.ignore_patterns("__pycache__", "bank", "grading", "figures", "drawings")
+    others = shutil.ignore_patterns("__pycache__", "bank", "figures", "drawings")
     shutil.copytree(ROOT / "course_lib", root / "course_lib", ignore=others)
     return root
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell
 
-from course_tests.grading.attacks import snippets
+from course_tests.grader.attacks import snippets
 from grader.checks.answer_proxy import AnswerLost
 from grader.classroom import Classroom
 from grader.judge.channel import Limits, Worker

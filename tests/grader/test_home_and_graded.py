@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from course_tests.grading.attacks import honest, odd_cells
+from course_tests.grader.attacks import honest, odd_cells
 from grader import authoring
 from grader.checks import seeds
 from grader.intake import parsing

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from course_lib.cli import main
-from course_tests.grading.attacks import class_of_attacks as attacks
-from course_tests.grading.attacks import honest
-from course_tests.grading.attacks.tampering import Desk
+from course_tests.grader.attacks import class_of_attacks as attacks
+from course_tests.grader.attacks import honest
+from course_tests.grader.attacks.tampering import Desk
 from grader import sample
 from grader.base.errors import Refused
 from grader.checks import cell, seeds

@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from course_tests.grading.attacks.catalogue import ATTACKS
+from course_tests.grader.attacks.catalogue import ATTACKS
 from grader.records import gradebook
 
 NAME = "ps1"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from course_lib.cli import main
-from course_tests.grading.attacks import class_of_attacks as attacks
-from course_tests.grading.attacks import routes
+from course_tests.grader.attacks import class_of_attacks as attacks
+from course_tests.grader.attacks import routes
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.exercise import find, namespace
 from grader.checks.grading import grade, grade_source
