@@ -28,8 +28,8 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # A file's tests share what they set up, so they stay together; few processes, as each loads torch.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What computes: all but grading, publishing, servers, browsers, speed and texts about the tree.
-NUMERIC := course_lib grader $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
-  grader hub test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
+NUMERIC := course_lib grader tests/grader/checks $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
+  grader test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
 
 all: class ## environment, book, exercises, a sample class graded; prints where to look
 	@echo
@@ -125,7 +125,7 @@ hub-demo: check-exercises ## the same with one instructor and three students
 	@$(SUDO) $(BIN)/course hub demo
 
 hub-test: $(DEVELOPER) check-exercises ## an instructor's and two students' way through a hub, in a browser
-	@$(BIN)/python -m pytest -m hub -s tests/hub
+	@$(BIN)/python -m pytest -m hub -s tests/grader/hub
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build solutions/*/*.ipynb

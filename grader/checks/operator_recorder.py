@@ -1,7 +1,7 @@
 """Which of torch's operators ran, and which of them no right answer needs.
 
 ``operator_list.txt`` beside this module lists the operators that the references, the alternatives
-and the model answers of all exercises run; ``python tests/checks/operator_list.py`` adds to it.
+and the model answers of all exercises run; ``tests/grader/checks/operator_list.py`` adds to it.
 """
 
 import threading

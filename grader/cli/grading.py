@@ -139,7 +139,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     """Print the faults, then the summary line."""
     from grader.checks.exercise import identifiers
 
-    matrix = instrument("checks.matrix").matrix
+    matrix = instrument("grader.checks.matrix").matrix
 
     if unknown := sorted(set(arguments.exercise) - set(identifiers())):
         raise Refused(f"no exercise {', '.join(unknown)}; there are {', '.join(identifiers())}")
@@ -155,7 +155,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
     if arguments.points:
         return _print_points(arguments, models or {})
     if arguments.judge:
-        worker_grader = instrument("checks.worker_grader").worker_grader
+        worker_grader = instrument("grader.checks.worker_grader").worker_grader
         with tempfile.TemporaryDirectory() as folder, worker_grader(Path(folder)) as grader:
             tally = matrix(arguments.seeds, chosen, grader, say, models)
     else:
@@ -168,7 +168,7 @@ def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) ->
     """Print all shares of the named exercises; without names, only the faults of all."""
     from grader.checks.exercise import find, identifiers
 
-    kept = instrument("checks.matrix").kept
+    kept = instrument("grader.checks.matrix").kept
     shares = {
         name: kept(find(name), models[name].given) for name in arguments.exercise or identifiers()
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
 from grader.authoring import answers
 from grader.checks.exercise import find
 from grader.checks.grading import grade_source

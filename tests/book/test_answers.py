@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from course_tests.checks.mutation_report import Endless, at_most
+from course_tests.grader.checks.mutation_report import Endless, at_most
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.compare import difference
 from grader.checks.exercise import Exercise, find, identifiers

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
 from grader.checks.exercise import find
 from grader.judge import feedback
 from grader.judge.judge import Judged, Mark

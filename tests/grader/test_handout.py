@@ -20,7 +20,7 @@ import course_lib
 from course_lib.book.notebooks import Site
 from course_lib.book.notebooks import assignment as colab
 from course_lib.cli import main
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
 from grader import MANIFEST, authoring
 from grader.base.errors import Refused
 from grader.checks import seeds

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from course_lib.cli import main
-from course_tests.checks.mutation_report import Endless, at_most
+from course_tests.grader.checks.mutation_report import Endless, at_most
 from grader import authoring, sample
 from grader.checks.exercise import find, namespace
 from grader.checks.grading import grade_source, quiet

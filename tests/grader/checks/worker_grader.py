@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_tests.checks.matrix import Grader
+from course_tests.grader.checks.matrix import Grader
 from grader.checks.exercise import PRELUDE, Exercise, given_source
 from grader.checks.grading import grade, grade_source
 from grader.checks.report import Report

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
 from grader.checks.answer_proxy import Failure
 from grader.checks.example import COLUMNS, ROWS, example, first_pair, show
 from grader.checks.exercise import find, identifiers

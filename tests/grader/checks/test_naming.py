@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_tests.checks.mutation_report import false_name
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.mutation_report import false_name
+from course_tests.grader.checks.recognised import recognised
 from grader.checks.exercise import find
 from grader.checks.grading import grade_source
 from grader.checks.naming import AND, explained, merged

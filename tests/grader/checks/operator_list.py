@@ -1,4 +1,4 @@
-"""Add to the list of operators what right answers run: ``python tests/checks/operator_list.py``.
+"""Add to the list of operators what right answers run, as a program.
 
 It is run in a checkout, whose assignments have model answers. What is listed stays: the grader
 takes apart with torch's Python code what an exercise forbids, and here that does not run.

@@ -13,7 +13,7 @@ import time
 import pytest
 import torch
 
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
 from grader.checks import probe
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.cell import MIME, publish

@@ -42,7 +42,7 @@ def test_a_mistake_is_named_with_its_hint(capsys):
 
 
 def test_a_notebook_says_the_number_of_the_task_and_shows_no_number_below(monkeypatch, capsys):
-    notebook = Path(__file__).parents[2] / "exercises/03_attention/03_attention.ipynb"
+    notebook = Path(__file__).parents[3] / "exercises/03_attention/03_attention.ipynb"
     monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
     monkeypatch.setenv("HOME", "/nowhere")
     monkeypatch.delenv(cell.NBGRADER, raising=False)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from course_tests.checks import mutation_report
-from course_tests.checks.mutation_report import (
+from course_tests.grader.checks import mutation_report
+from course_tests.grader.checks.mutation_report import (
     LEAST,
     SEED,
     Endless,
@@ -22,7 +22,7 @@ from grader.authoring import answers
 from grader.checks.exercise import find, identifiers
 from grader.checks.mutants import mutants, plain
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODELS = answers(ROOT)
 EXERCISE = "attention.scaled_dot_product"
 SAMPLED = 12

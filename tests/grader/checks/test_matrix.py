@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from course_tests.checks import matrix as matrix_module
-from course_tests.checks.matrix import kept, matrix
-from course_tests.checks.worker_grader import worker_grader
+from course_tests.grader.checks import matrix as matrix_module
+from course_tests.grader.checks.matrix import kept, matrix
+from course_tests.grader.checks.worker_grader import worker_grader
 from grader.checks import grading
 from grader.checks.exercise import find, identifiers
 from grader.checks.grading import grade_source

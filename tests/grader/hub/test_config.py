@@ -13,7 +13,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from grader.checks import cell
 from grader.hub import accounts
 
-LOCAL = Path(__file__).resolve().parents[2] / "deploy/local"
+LOCAL = Path(__file__).resolve().parents[3] / "deploy/local"
 
 
 @pytest.fixture

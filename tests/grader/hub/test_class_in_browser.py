@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.hub, pytest.mark.slow, pytest.mark.browser]
 
 STUDENTS = ["hubtest-ada", "hubtest-ben", "hubtest-cleo"]
 NAME = "03_attention"
-PICTURES = Path(__file__).resolve().parents[2] / "_build" / "hub"
+PICTURES = Path(__file__).resolve().parents[3] / "_build" / "hub"
 ANSWER = """def scaled_dot_product_attention(q, k, v, mask=None):
     scores = q @ k.transpose(-2, -1){scale}
     if mask is not None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_tests.checks.operator_list import used
+from course_tests.grader.checks.operator_list import used
 from grader.checks.exercise import find
 from grader.checks.forbidden import FORBIDDEN
 from grader.checks.operator_recorder import EVERYDAY, Recorder, unusual
@@ -35,7 +35,7 @@ def test_of_all_that_runs_only_the_unusual_is_told(call, names):
 
 @pytest.mark.parametrize("identifier", ["attention.scaled_dot_product", "vit.patchify"])
 def test_the_list_holds_what_right_answers_run(identifier):
-    """``python tests/checks/operator_list.py`` adds to it."""
+    """``python tests/grader/checks/operator_list.py`` adds to it."""
     known = EVERYDAY.read_text(encoding="utf-8").split()
     names = used(find(identifier))
     assert {name.partition("::")[2].rstrip("_") for name in names} - set(known) <= {

@@ -25,7 +25,7 @@ import requests
 from grader.hub import accounts
 from grader.hub.settings import HubSettings, read
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def free_ports(count: int) -> list[int]:

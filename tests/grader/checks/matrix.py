@@ -8,7 +8,7 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
-from course_tests.checks.mutation_report import Survey, survey
+from course_tests.grader.checks.mutation_report import Survey, survey
 from grader.authoring import Model
 from grader.base.errors import Refused
 from grader.checks.answer_proxy import AnswerProxy, Reply
