@@ -66,7 +66,7 @@ class Counts:
     def page(self) -> str:
         """All of it as a page that asks for itself again."""
         facts = {"rows": self.rows(), "topic": self.topic, "few": FEW, "seconds": SECONDS}
-        return inert_page("../hub/lecture.html", "feedback.css", **facts)
+        return inert_page("hub/lecture.html", "feedback.css", **facts)
 
 
 @contextlib.contextmanager
