@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := all
 # Installing for two roles at once would damage the environment.
 .NOTPARALLEL:
-.PHONY: all install exercises check-exercises book pdf epub notebooks links class test test-all test-changed \
+.PHONY: all install exercises check-exercises book pdf epub notebooks grader-wheel links class test test-all test-changed \
   test-portable hub hub-demo hub-test style lint serve clean help
 
 PYTHON ?= python3
@@ -28,8 +28,8 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # A file's tests share what they set up, so they stay together; few processes, as each loads torch.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # What computes: all but grading, publishing, servers, browsers, speed and texts about the tree.
-NUMERIC := course_lib $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
-  grading hub test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
+NUMERIC := course_lib grader tests/grader/checks $(filter-out $(addprefix tests/,__pycache__ conftest.py benchmarks book browser \
+  grader test_cli.py test_deploy.py test_layout.py test_size.py),$(wildcard tests/*))
 
 all: class ## environment, book, exercises, a sample class graded; prints where to look
 	@echo
@@ -73,6 +73,13 @@ wheel: $(TEACHER) ## what students get as one file to install, in _build/wheel
 	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/wheel _build/handout
 	@ls -l _build/wheel/*.whl
 
+grader-wheel: $(TEACHER) ## the grader alone, for another course, in _build/grader-wheel
+	@rm -rf _build/grader-wheel && mkdir -p _build/grader-wheel/source
+	@cp -r grader _build/grader-wheel/source
+	@cd _build/grader-wheel/source && mv grader/pyproject.toml grader/README.md .
+	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/grader-wheel _build/grader-wheel/source
+	@ls -l _build/grader-wheel/*.whl
+
 links: $(READER) ## ask every external link of the book whether it still answers; needs a network
 	@$(BIN)/course book --links
 
@@ -103,7 +110,7 @@ test-all: $(DEVELOPER) lint check-exercises book test-portable ## everything, wh
 
 style: $(DEVELOPER) ## ruff, layers, declared dependencies
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@$(BIN)/lint-imports && $(BIN)/deptry course_lib book tests
+	@$(BIN)/lint-imports && $(BIN)/deptry course_lib grader book tests
 
 lint: style ## the same, and types
 	@$(BIN)/mypy
@@ -118,7 +125,7 @@ hub-demo: check-exercises ## the same with one instructor and three students
 	@$(SUDO) $(BIN)/course hub demo
 
 hub-test: $(DEVELOPER) check-exercises ## an instructor's and two students' way through a hub, in a browser
-	@$(BIN)/python -m pytest -m hub -s tests/hub
+	@$(BIN)/python -m pytest -m hub -s tests/grader/hub
 
 clean: ## remove what was built; the environment stays
 	rm -rf _build solutions/*/*.ipynb

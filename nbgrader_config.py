@@ -1,6 +1,6 @@
 """nbgrader in this checkout: text sources, one course, no answers in a release."""
 
-from course_lib.grading.stock import FromText
+from grader.stock import FromText
 
 c = get_config()  # noqa: F821
 
@@ -20,4 +20,4 @@ c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 c.IncludeHeaderFooter.header = ""
 c.Execute.timeout = 120
 # Formgrader shows below an answer in writing what it earns points for.
-c.HTMLExporter.preprocessors = ["course_lib.grading.formgrader.ShowRubrics"]
+c.HTMLExporter.preprocessors = ["grader.formgrader.ShowRubrics"]

@@ -34,20 +34,17 @@ Taught, in the order of the chapters
 Data and training
     data           sets, their sources and loaders
     training       loop, checkpoints, seeds, measures
-    errors         what is refused, in one class
-    files          files whole, or not there
     strict         dataclasses that refuse wrong types
     trained        small trained models
     plots          the book's pictures, drawn
     drawings       how a mechanism works, drawn
     figures        figures that move without a kernel
 
-Checks and grades
+Checks and grades, with the package ``grader``
     bank           exercises: properties, known mistakes, hints
-    checks         the engine that checks an answer
-    grading        the judge outside the student's process
-    handout        what students get and run
-    hub            a JupyterHub on one machine
+    checks         the ``check`` of notebooks
+    graded         stand-ins while an answer is graded
+    old_names      of modules now in ``grader``
 
 Measures and proves
     experiments    runs, records, verdicts
@@ -61,3 +58,5 @@ What a model can compute itself (sines, window indices, causal masks) is not in 
 model where it will run: one made on ``torch.device("meta")`` and filled by ``to_empty`` and
 ``load_state_dict`` would keep whatever memory held there.
 """
+
+from course_lib import old_names as old_names

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 import pydantic.dataclasses
 from pydantic import ConfigDict, Field, ValidationError, WrapValidator
 
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 __all__ = ["Number", "strict"]
 
@@ -37,7 +37,7 @@ def strict(kind: type[Refused] = Refused) -> Callable[[type[T]], type[T]]:
     >>> Cake(0)
     Traceback (most recent call last):
     ...
-    course_lib.errors.Refused: slices is 0: input should be greater than or equal to 1
+    grader.base.errors.Refused: slices is 0: input should be greater than or equal to 1
     """
 
     def decorate(plain: type[T]) -> type[T]:

@@ -20,8 +20,8 @@ import pytest
 
 from course_lib.book import browser as browsing
 from course_lib.book.page_keys import files
-from course_lib.checks.import_stubs import AbsentModule
-from course_lib.cli.common import instrument
+from grader.checks.import_stubs import AbsentModule
+from grader.cli.common import instrument
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -34,7 +34,7 @@ BY_KERNEL = "exercises/03_attention/"
 # A module that finds others while it runs, and not just those beside it, which `files` follows:
 # who reaches it may run all that lie in the folder.
 FINDERS = {
-    "course_lib/checks/exercise.py": "course_lib/bank",
+    "grader/checks/exercise.py": "course_lib/bank",
     "course_lib/claims/ledger.py": "course_lib/claims",
     "course_lib/experiments/__init__.py": "course_lib/experiments",
     "course_lib/figures/__init__.py": "course_lib/figures",
@@ -126,7 +126,7 @@ def selection(changed: set[Path], asked: Collection[Path], root: Path = ROOT) ->
         if path.suffix == ".ipynb" or (path.suffix == ".py" and _has_tests(path))
     }
     code = {file for file in changed if _is_code(file, root)}
-    code -= {file for file in code if root / "course_lib" / "checks" in file.parents}
+    code -= {file for file in code if root / "grader" / "checks" in file.parents}
     cases = {
         path.relative_to(root / "course_lib" / folder).as_posix()[:-3].removesuffix("_answers")
         for folder in (("bank", "figures", "experiments") if code else ())
@@ -152,7 +152,7 @@ def _has_tests(path: Path) -> bool:
 
 def _is_code(file: Path, root: Path) -> bool:
     """Whether the file can be a module, lie beside one or be a record: `files` finds no other."""
-    places = (root / "course_lib", root / "tests", root / "book" / "results")
+    places = [root / name for name in ("course_lib", "grader", "tests", "book/results")]
     return any(place in file.parents for place in places)
 
 
@@ -204,7 +204,7 @@ def sees(path: Path, changed: set[Path], root: Path = ROOT, *, search: bool = Tr
         if f.name != "conftest.py" or f.parent.name != "tests"
     )
     # What is no code of the library is named by the tests that read it, or a folder above it is.
-    code = (root / "course_lib", root / "tests")
+    code = (root / "course_lib", root / "grader", root / "tests")
     others = {f for f in changed if f.suffix != ".py" or not {*code} & {*f.parents}}
     names = {part for file in others for part in file.relative_to(root).with_suffix("").parts}
     if any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
@@ -228,7 +228,7 @@ def missing(what: str) -> None:
 @pytest.fixture(autouse=True)
 def new_kernel() -> None:
     """Clear the advice that a check of an earlier test has given: it is given once in a kernel."""
-    if cell := sys.modules.get("course_lib.checks.cell"):
+    if cell := sys.modules.get("grader.checks.cell"):
         cell._advised.clear()
 
 

@@ -21,10 +21,11 @@ import pytest
 import torch
 
 from course_lib import experiments
-from course_lib.cli import common, main, parser
-from course_lib.cli.common import checkout, jobs
-from course_lib.cli.interrupt import SAYS, Interrupt
-from course_lib.errors import Refused
+from course_lib.cli import main, parser
+from grader.base.errors import Refused
+from grader.cli import common
+from grader.cli.common import checkout, jobs
+from grader.cli.interrupt import SAYS, Interrupt
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("book", "serve", "check", "exercises", "grade", "regrade", "matrix", "run", "data",
@@ -174,8 +175,8 @@ for name in ("fcntl", "resource"):
 for name in ("O_NOFOLLOW", "O_NONBLOCK", "fchmod", "killpg", "sched_getaffinity"):
     delattr(os, name)
 from course_lib.cli import main
-from course_lib.grading.intake import parsing
-from course_lib.handout.proof import packed
+from grader.intake import parsing
+from grader.student.proof import packed
 notebook = Path(sys.argv[1])
 assert packed(notebook, Path.cwd(), {}).modules == {"my_helpers.py": "x = 1\\n"}
 sys.exit(main(["reset", str(notebook)]))
@@ -310,7 +311,7 @@ SLOW = "import time\n\ntime.sleep(50)\n"
 @pytest.fixture
 def class_of_three(tmp_path):
     """A course folder; the last student's notebook takes longer than any test waits."""
-    from course_lib.grading import authoring, sample
+    from grader import authoring, sample
 
     assignment = authoring.named(ROOT, "03_attention")
     sample.make(tmp_path, assignment, lambda s: s in ("ada-full", "cleo-stub"))
@@ -365,7 +366,7 @@ def test_ctrl_c_while_it_starts_is_not_lost(class_of_three, there):
 
 
 def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
-    from course_lib.cli import grading as commands
+    from grader.cli import grading as commands
 
     def swallowed(arguments):
         with contextlib.suppress(KeyboardInterrupt):
@@ -384,7 +385,7 @@ def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
 def test_ctrl_c_upon_code_made_from_text_ends_with_the_same_code(tmp_path):
     (tmp_path / "program.py").write_text("""
 import sys
-from course_lib.cli.interrupt import Interrupt
+from grader.cli.interrupt import Interrupt
 with Interrupt() as interrupt:
     try:
         exec("raise KeyboardInterrupt")
@@ -439,17 +440,14 @@ def test_the_gradebook_may_be_named_once_for_all_commands(monkeypatch):
     [["bench", "attention"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]],
 )
 def test_what_measures_the_course_comes_with_its_sources(command, tmp_path, monkeypatch, capsys):
-    (tmp_path / "_toc.yml").touch()
+    (tmp_path / "course.toml").touch()
     (tmp_path / "solutions").mkdir()
     monkeypatch.chdir(tmp_path)
     assert "is missing: it is part of the repository" in refused(capsys, *command)
 
 
 def test_the_library_measures_nothing_without_them():
-    """What the name of the tests stands for is known to two modules, which import none of them."""
-    library = ROOT / "course_lib"
-    texts = {path: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
-    naming = {
-        path.relative_to(library).as_posix() for path in texts if "course_tests" in texts[path]
-    }
-    assert naming == {"cli/common.py", "experiments/source.py"}
+    """What the name of the tests stands for is known to one module, which imports none of them."""
+    paths = [path for name in ("course_lib", "grader") for path in (ROOT / name).rglob("*.py")]
+    naming = [path for path in paths if "course_tests" in path.read_text(encoding="utf-8")]
+    assert naming == [ROOT / "grader/cli/common.py"]

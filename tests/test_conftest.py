@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
         ("course_lib/bank/seq2seq/greedy_write.py", "tests/bank/test_bad_input.py", True),
         ("tests/parity/peers/rotary.py", "tests/parity/test_parity.py", True),
         ("course_lib/swin/blocks.py", "tests/parity/test_parity.py", True),
-        ("tests/grading/attacks/honest.py", "tests/grading/test_attacks.py", True),
+        ("tests/grader/attacks/honest.py", "tests/grader/test_attacks.py", True),
         ("tests/browser/live.py", "tests/figures/test_live_training.py", True),
         ("course_lib/bank/seq2seq/greedy_write.py", "tests/parity/test_parity.py", False),
         ("course_lib/claims/cost.py", "tests/claims/test_claims.py", True),
@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[1]
         # A module's own examples, what it reaches, and a conftest above a test.
         ("course_lib/scaling.py", "course_lib/scaling.py", True),
         ("course_lib/scaling.py", "course_lib/calibration.py", False),
-        ("tests/grading/conftest.py", "tests/grading/judging/test_judge.py", True),
-        ("tests/grading/conftest.py", "tests/book/test_site.py", False),
+        ("tests/grader/conftest.py", "tests/grader/judge/test_judge.py", True),
+        ("tests/grader/conftest.py", "tests/book/test_site.py", False),
         # Text is seen by what names its folder.
         ("book/chapters/03_attention.md", "tests/book/test_plain.py", True),
         ("book/chapters/03_attention.md", "tests/test_resnet.py", False),
@@ -46,7 +46,7 @@ def test_a_change_is_seen_by_what_depends_on_it(sees, changed, test, seen):
         # What an exercise's module imports; not what runs them all.
         ("course_lib/masks/softmax.py", "masks.masked_softmax", True),
         ("course_lib/swin/blocks.py", "masks.masked_softmax", False),
-        ("course_lib/checks/trial.py", "masks.masked_softmax", False),
+        ("grader/checks/trial.py", "masks.masked_softmax", False),
         ("solutions/05_masks/05_masks.md", "05_masks", True),
         ("solutions/05_masks/05_masks.md", "04_heads", False),
         ("book/intro.md", "book/intro.html", True),

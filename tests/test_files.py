@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from course_lib import files
-from course_lib.files import digest, part_of, placed, recover, replaced, write_whole
+from grader.base import files
+from grader.base.files import digest, part_of, placed, recover, replaced, write_whole
 
 # Writes one file, or one sandbox package, again and again, from when the other process does so too.
 WRITER = """
 import sys
 from pathlib import Path
-from course_lib.files import write_whole
-from course_lib.grading.judging.sandbox_package import build
+from grader.base.files import write_whole
+from grader.judge.sandbox_package import build
 
 own, folder = sys.argv[1], Path(sys.argv[2])
 (folder / own).touch()

@@ -17,7 +17,7 @@ import course_lib
 
 ROOT = Path(__file__).resolve().parents[1]
 SET_BY_DESIGN = {
-    "book", "exercises", "solutions", "course_lib", "tests",
+    "book", "exercises", "solutions", "course_lib", "grader", "tests", "course.toml",
     "_config.yml", "_toc.yml", "environment.yml", "README.md",
 }  # fmt: skip
 DEMANDED_BY_TOOLS = {
@@ -43,7 +43,7 @@ def test_the_root_holds_what_it_should_and_nothing_else():
 def test_what_an_underscore_says_is_not_listed_again():
     """Inside a package ``__all__`` stands only where it leaves a function or class out."""
     needless = []
-    for module in (ROOT / "course_lib").rglob("*/*.py"):
+    for module in chain(*((ROOT / name).rglob("*/*.py") for name in ("course_lib", "grader"))):
         tree = ast.parse(module.read_text(encoding="utf-8"))
         lists = [n.value for n in tree.body if ast.unparse(n).startswith("__all__ = ")]
         if lists and "bank" not in module.parts and module.name != "__init__.py":
@@ -62,7 +62,7 @@ def test_layers_import_downwards_only():
 
 def test_no_files_import_each_other_in_a_circle():
     """Inside a part, too; what a function imports or a type alone needs counts as well."""
-    graph = grimp.build_graph("course_lib", cache_dir=None)
+    graph = grimp.build_graph("course_lib", "grader", cache_dir=None)
     # `judge_process`, run as a program, imports itself by the name that pickled orders have.
     imported = {m: graph.find_modules_directly_imported_by(m) - {m} for m in graph.modules}
     assert "course_lib.experiments" in imported["course_lib.cli.research"], "inside a function"
@@ -113,6 +113,8 @@ def test_the_version_and_its_day_agree():
     assert headings[0] == "Not yet released"
     assert headings[1] == f"{version} ({citation['date-released']})"
     assert str(citation["version"]) == version
+    with (ROOT / "grader" / "pyproject.toml").open("rb") as file:
+        assert tomllib.load(file)["project"]["version"] == version
 
 
 def test_conda_and_pip_ask_for_the_same():

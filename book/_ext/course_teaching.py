@@ -22,7 +22,7 @@ class Teaching(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Read exercises and rubrics and build a list, a table and a list that opens."""
         from course_lib.book.teaching import minutes, misconceptions, tasks
-        from course_lib.grading import rubrics
+        from grader import rubrics
 
         name = self.arguments[0]
         root = Path(self.env.srcdir)

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.checks.compare import difference, kind
-from course_lib.checks.exercise import Exercise, Property
-from course_lib.checks.trial import Trial, Wrong
+from grader.checks.compare import difference, kind
+from grader.checks.exercise import Exercise, Property
+from grader.checks.trial import Trial, Wrong
 
 __all__ = ["counterexample", "numbers", "tells_apart", "whole", "whole_numbers"]
 

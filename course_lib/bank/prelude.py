@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.checks.exercise import Exercise
-from course_lib.checks.trial import Trial, Wrong
+from grader.checks.exercise import Exercise
+from grader.checks.trial import Trial, Wrong
 
 __all__ = ["Exercise", "F", "Tensor", "Trial", "Wrong", "math", "nn", "torch"]

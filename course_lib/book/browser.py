@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 # Without the background flags every start asks hosts that a closed network refuses.
 _QUIET = ("quic", "background-networking", "component-update", "sync", "gpu")

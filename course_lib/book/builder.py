@@ -21,8 +21,8 @@ from course_lib.book.epub import complete
 from course_lib.book.inspection import EXECUTION_FILE, TIMES_FILE, noted
 from course_lib.book.offline import write_app
 from course_lib.book.page_keys import page_keys, plain
-from course_lib.errors import Refused
-from course_lib.files import digest, placed, write_whole
+from grader.base.errors import Refused
+from grader.base.files import digest, placed, write_whole
 
 _STAMP = ".book-stamp"
 _KEYS = ".book-keys"
@@ -107,8 +107,8 @@ def source_key(root: Path) -> str:
 
     Returns a hexadecimal digest that changes with any byte of any source.
     """
-    names = ("_config.yml", "_toc.yml", "CITATION.cff", "LICENSE", "constraints.txt")
-    folders = ("book", "course_lib", "exercises")
+    names = ("_config.yml", "_toc.yml", "course.toml", "CITATION.cff", "LICENSE", "constraints.txt")
+    folders = ("book", "course_lib", "grader", "exercises")
     files = [*_files(root, *folders), *map(root.joinpath, names)]
     return sys.version + digest(placed((path for path in files if path.exists()), root))
 
@@ -143,8 +143,8 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
     # What a page's directives show is read with it: of any module but those that no page shows.
     shown = [
         path
-        for path in _files(root, "book/_ext", "course_lib")
-        if path.relative_to(root).parts[1] not in ("grading", "handout", "hub", "cli")
+        for path in _files(root, "book/_ext", "course_lib", "grader/base", "grader/checks")
+        if path.relative_to(root).parts[1] != "cli"
     ]
     frame = digest(placed([root / "_config.yml", *shown], root), plain)
     if keys != old or not _holds(folder / _FRAME, frame):

@@ -12,7 +12,6 @@ import yaml
 from pydantic import Field
 
 from course_lib.claims.ledger import DOCUMENTS
-from course_lib.errors import Refused
 from course_lib.experiments import (
     EXPERIMENTS,
     Conclusion,
@@ -27,6 +26,7 @@ from course_lib.experiments import (
 from course_lib.experiments.questions import apart_by_machine
 from course_lib.experiments.reach import Reach
 from course_lib.strict import Number, strict
+from grader.base.errors import Refused
 
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""

@@ -6,7 +6,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from course_lib.files import write_whole
+from grader.base.files import write_whole
 
 _ITEM = re.compile(r'<item [^>]*?href="([^"]+\.xhtml)"[^>]*?/>')
 _STYLE = re.compile(rb'<link [^>]*?href="([^"]+\.css)"[^>]*?/>')

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from course_lib.files import placed
+from grader.base.files import placed
 
 EXECUTION_FILE = "execution.json"
 # Seconds of the last build, and of the last that executed every page.

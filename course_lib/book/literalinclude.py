@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from pathlib import Path
 
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 # The flag of `literalinclude` that leaves a docstring out; `lines` would go stale with every edit.
 FLAG = "no-docstring"

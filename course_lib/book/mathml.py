@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from latex2mathml.converter import Converter
 
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 MATHML_CSS = """\
 mtd.tex-left { text-align: left; }

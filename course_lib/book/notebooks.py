@@ -25,7 +25,7 @@ from course_lib.book.literalinclude import read
 from course_lib.book.pdf import order
 from course_lib.book.questions import options_shown
 from course_lib.drawings import drawings
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 # Where the notebooks are published, at the same paths as the pages: Colab opens files of a branch.
 BRANCH = "notebooks"

@@ -5,7 +5,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from course_lib.files import digest, placed
+from grader.base.files import digest, placed
 
 _NAME = "A Course on Attention"
 _REFERRED = re.compile(r'(?:src|href|data)="([^"#?:]+)')

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from course_lib.experiments.source import FOLDERS, Symbol, drop_docstrings, located, reached
-from course_lib.files import digest, placed
+from course_lib.experiments.source import reached
+from grader.base.files import digest, placed
+from grader.base.reach import FOLDERS, Symbol, drop_docstrings, located
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
@@ -54,7 +55,11 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
         for (module, _), text in symbols.items():
             path = located(module, root)
             assert path is not None
-            if path not in modules and _DYNAMIC.search(text) and path.parent != library / "checks":
+            if (
+                path not in modules
+                and _DYNAMIC.search(text)
+                and path.parent != root / "grader" / "checks"
+            ):
                 beside = path.parent.glob("*.py") if path.parent.name not in _NAMED else ()
                 start += [(_module(p, root), "*") for p in beside if p not in modules]
             modules.add(path)

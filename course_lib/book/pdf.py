@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from course_lib.book.browser import chromium, serving
-from course_lib.files import write_whole
+from grader.base.files import write_whole
 
 _PAPER = {
     "format": "A4",

@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup, Tag
 
 from course_lib.book.browser import chromium
 from course_lib.book.pdf import order
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 # What becomes a slide, wherever it stands in a section; a page marks more by the class `slide`, or
 # a cell's tag of that name, and takes one out by `no-slide`.

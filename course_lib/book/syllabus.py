@@ -14,7 +14,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from course_lib.book.teaching import minutes, tasks
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 # Where the core set leads: the whole Transformer, once on words and once on pictures.
 CORE_ENDS_IN = ("09", "12")

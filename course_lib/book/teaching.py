@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.checks.exercise import Exercise, find
-from course_lib.errors import Refused
+from grader.base.errors import Refused
+from grader.checks.exercise import Exercise, find
 
 CHECK = re.compile(r"""^check\(["']([\w.]+)["']\)""", re.MULTILINE)
 TITLE = re.compile(r"^## (.+)$", re.MULTILINE)

@@ -9,8 +9,8 @@ import yaml
 from pydantic import BeforeValidator
 
 from course_lib.claims.finding import Finding
-from course_lib.errors import Refused
 from course_lib.strict import strict
+from grader.base.errors import Refused
 
 DOCUMENTS = {
     "lecture": "the lecture",

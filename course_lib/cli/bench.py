@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, instrument
+from grader.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, instrument
 
 
 def register(add: Add) -> None:

@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, instrument
-from course_lib.errors import Refused
+from grader.base.errors import Refused
+from grader.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, instrument
 
 
 def register(add: Add) -> None:

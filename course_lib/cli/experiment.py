@@ -5,8 +5,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from course_lib.cli.common import Add, sources
-from course_lib.errors import Refused
+from grader.base.errors import Refused
+from grader.cli.common import Add, sources
 
 
 def register(add: Add) -> None:
@@ -34,7 +34,7 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     """Write the prediction, or the run beside it, and print both."""
     from course_lib.data.files import cache_dir
     from course_lib.experiments import get, one_seed
-    from course_lib.files import write_whole
+    from grader.base.files import write_whole
 
     path, asked = arguments.folder / one_seed.FILE, one_seed.asked(sources())
     if (folder := arguments.folder.resolve().name) not in asked:

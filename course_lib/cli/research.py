@@ -6,8 +6,8 @@ import functools
 from pathlib import Path
 from textwrap import fill, shorten
 
-from course_lib.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, jobs
-from course_lib.errors import Refused
+from grader.base.errors import Refused
+from grader.cli.common import FOUND_WRONG, Add, add_json, checkout, emit, jobs
 
 
 def register(add: Add) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 
 class DataError(Refused, RuntimeError):

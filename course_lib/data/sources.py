@@ -5,7 +5,7 @@ from pathlib import Path
 
 from course_lib.data import cifar, ett, files, multi30k, shakespeare, tatoeba
 from course_lib.data.errors import DataError
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 
 @dataclass(frozen=True)

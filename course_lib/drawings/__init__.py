@@ -20,7 +20,7 @@ from course_lib.drawings.page import Page
 from course_lib.drawings.parts import Part
 from course_lib.drawings.shapes import Box
 from course_lib.drawings.sketch import Sketch
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 __all__ = ["Box", "Drawing", "Page", "Part", "Sketch", "drawing", "drawings"]
 

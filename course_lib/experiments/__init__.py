@@ -5,7 +5,6 @@ from importlib import import_module
 from pathlib import Path
 
 import course_lib
-from course_lib.errors import Refused
 from course_lib.experiments.questions import Conclusion, Question, conclusions
 from course_lib.experiments.reach import Settled, settle
 from course_lib.experiments.record import (
@@ -25,6 +24,7 @@ from course_lib.experiments.runner import Bill, bill, run, stale
 from course_lib.experiments.unattended import run_all
 from course_lib.experiments.verdict import Verdict, verdict
 from course_lib.experiments.verify import verify
+from grader.base.errors import Refused
 
 _NAMES = (
     "contrastive", "cost", "extrapolation", "favit-operators", "image-data-curve", "image-models",

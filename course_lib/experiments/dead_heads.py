@@ -14,8 +14,8 @@ from torch import Tensor
 from course_lib.attention_maps import entropy
 from course_lib.data.cifar import IMAGE_STD, load_cifar10, normalise
 from course_lib.experiments.vit_ablations import SeeingRun, make_model
-from course_lib.files import write_whole
 from course_lib.vit import ViT
+from grader.base.files import write_whole
 
 RECORD = Path(__file__).with_suffix(".json")
 LAYERS = (6,), (5,), (5, 6), (4,), (3,)

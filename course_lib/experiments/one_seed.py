@@ -15,15 +15,15 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from pydantic import Field
 
-from course_lib.errors import Refused
 from course_lib.experiments import SHIPPED_RESULTS
 from course_lib.experiments.questions import ALL, Question, answers
 from course_lib.experiments.record import Record, load_record, validate
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import run_one
 from course_lib.experiments.verify import by_threads
-from course_lib.files import write_whole
 from course_lib.strict import Number, strict
+from grader.base.errors import Refused
+from grader.base.files import write_whole
 
 FORMAT: Final = "class experiment 1"
 FILE, PUBLISHED = "experiment.json", "class_results.json"

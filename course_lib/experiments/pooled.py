@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from course_lib.errors import Refused
 from course_lib.experiments import one_seed
 from course_lib.experiments.reach import Settled, settle
 from course_lib.experiments.record import Record, measured, numbers
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import stale
-from course_lib.experiments.verdict import wilson
+from grader.base.errors import Refused
+from grader.base.statistics import wilson
 
 # How far a number may be from that of the same run again, in standard deviations over seeds:
 # another processor rounds otherwise, an invented number is further away.

@@ -22,9 +22,9 @@ import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor
 
-from course_lib.errors import Refused
-from course_lib.files import write_whole
 from course_lib.strict import Number, strict
+from grader.base.errors import Refused
+from grader.base.files import write_whole
 
 SCHEMA: Final = 2
 """Of what is written now. In records of schema 1 the digest was over whole modules, the same for

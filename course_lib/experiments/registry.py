@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.errors import Refused
 from course_lib.experiments.questions import Question
 from course_lib.experiments.record import DataUse
+from grader.base.errors import Refused
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from torch import Tensor
 from tqdm import tqdm
 
 import course_lib
-from course_lib.errors import Refused
 from course_lib.experiments import provenance
 from course_lib.experiments.record import (
     Record,
@@ -30,8 +29,10 @@ from course_lib.experiments.record import (
     write_record,
 )
 from course_lib.experiments.registry import Experiment, Job
-from course_lib.experiments.source import EARLIER, ROOT, digest
+from course_lib.experiments.source import EARLIER, digest
 from course_lib.training import graphed, write_tensors
+from grader.base.errors import Refused
+from grader.base.reach import ROOT
 
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
 Work = tuple[Experiment, str, int]

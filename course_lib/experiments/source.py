@@ -1,34 +1,20 @@
-"""Which definitions of the library a function reaches, and a digest of them.
+"""A digest of the definitions that training reaches, which records hold."""
 
-A record should say which code made it, and a page which code it shows. Whole modules tell too
-much: a package's ``__init__`` names everything in it, and a module holds claims beside training.
-So what is followed are names: from a function to the definitions that it mentions, through
-imports and re-exports to where they are written. Comments, docstrings and annotations don't count.
-No import walker known to us (grimp, modulegraph) looks below modules.
-"""
-
-import ast
-import copy
+import functools
 import hashlib
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 
-import course_lib
+from grader.base import reach
+from grader.base.reach import ROOT, Symbol, follow
 
-ROOT = Path(course_lib.__file__).resolve().parent.parent
-"""The folder that holds the library."""
-
-FOLDERS = {"course_lib": "course_lib", "course_tests": "tests"}
-"""Where the modules of the library lie, and those of the tests that measure it."""
-
-Symbol = tuple[str, str]
-"""Module and name; the name is ``"*"`` for all that a module defines."""
-
-MOVED = {"course_lib.training.loop.fit": "course_lib.training.graphed.fit"}
+MOVED = {
+    "course_lib.training.loop.fit": "course_lib.training.graphed.fit",
+    "course_lib.errors": "grader.base.errors",
+    "course_lib.files": "grader.base.files",
+}
 """Modules and definitions that have another name now, by the name under which digests hold them.
 
 What stands under both names runs under the old one on a CPU, and under the new one elsewhere.
@@ -38,74 +24,9 @@ EARLIER = tomllib.loads(Path(__file__).with_name("earlier_digests.toml").read_te
 """By a digest the one that the same code had when a docstring left a ``pass`` behind."""
 
 
-@dataclass
-class _Module:
-    name: str
-    # The top-level statements that bind a name; of imports, where the name comes from.
-    defined: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    imported: dict[str, Symbol] = field(default_factory=dict)
-    # Of definitions that were asked for: their code, and what they mention.
-    uses: dict[tuple[str, bool], tuple[str, set[Symbol]]] = field(default_factory=dict)
-
-
-def reached(
-    start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu", closed: Collection[Symbol] = ()
-) -> dict[Symbol, str]:
-    """Follow names from where they are used to where they are defined.
-
-    Of each definition there is its code, without comments and docstrings. ``start``: modules of
-    ``course_lib`` and names in them, ``"*"`` for all of a module. Decorators of the first
-    definitions are left out: they register and do not run; ``closed``: definitions that are reached
-    and not followed any further.
-
-    Example:
-        >>> reached([("course_lib.scaling", "no_such_name")])
-        Traceback (most recent call last):
-        ...
-        ValueError: course_lib.scaling has no no_such_name
-        >>> ("course_lib.training.randomness", "derive_seed") in reached(
-        ...     [("course_lib.training", "seeded_generator")])
-        True
-    """
-    begin = [_now(_resolve(symbol, root), root, device) for symbol in start]
-    found: dict[Symbol, str] = {}
-    waiting = list(begin)
-    while waiting:
-        symbol = waiting.pop()
-        if symbol in found:
-            continue
-        found[symbol], mentioned = _uses(symbol, root, bare=symbol in begin)
-        if symbol not in closed:
-            followed = (follow(m, root) for m in mentioned)
-            waiting += [_now(s, root, device) for s in followed if s is not None]
-    return found
-
-
-def _uses(symbol: Symbol, root: Path, *, bare: bool) -> tuple[str, set[Symbol]]:
-    """The code of a definition, and the names of the library in it."""
-    module = _load(symbol[0], root)
-    assert module is not None
-    if (symbol[1], bare) not in module.uses:
-        names = module.defined if symbol[1] == "*" else (symbol[1],)
-        nodes = [node for name in names for node in module.defined[name]]
-        mentioned = {m for node in nodes for m in _mentioned(node, module, root, bare=bare)}
-        text = "\n".join(_plain(node, bare=bare) for node in nodes)
-        module.uses[symbol[1], bare] = text, mentioned
-    return module.uses[symbol[1], bare]
-
-
-def statements(symbol: Symbol, root: Path = ROOT) -> list[ast.stmt]:
-    """The statements that define a name, as :func:`follow` has found it; none for ``"*"``."""
-    module = _load(symbol[0], root)
-    return module.defined.get(symbol[1], []) if module else []
-
-
-def mentioned(node: ast.stmt, module: str, root: Path = ROOT) -> set[Symbol]:
-    """The definitions of the library that a statement of a module uses."""
-    of = _load(module, root)
-    assert of is not None
-    found = (follow(symbol, root) for symbol in _mentioned(node, of, root, bare=False))
-    return {symbol for symbol in found if symbol is not None}
+def reached(start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu") -> dict[Symbol, str]:
+    """Follow names as :func:`grader.base.reach.reached` does, to what runs on a device."""
+    return reach.reached(start, root, instead=functools.partial(_now, root=root, device=device))
 
 
 def digest(start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu") -> str:
@@ -121,7 +42,7 @@ def digest(start: Iterable[Symbol], root: Path = ROOT, device: str = "cpu") -> s
 
 
 def _now(symbol: Symbol, root: Path, device: str) -> Symbol:
-    """What runs on a device where a name stands for two definitions."""
+    """The definition that runs on a device where a name stands for two."""
     for old, new in MOVED.items():
         if ".".join(symbol) == new and device == "cpu":
             module, _, name = old.rpartition(".")
@@ -134,155 +55,3 @@ def _before(text: str) -> str:
     for old, new in MOVED.items():
         text = re.sub(rf"\b{re.escape(new)}\b", old, text)
     return text
-
-
-def _resolve(symbol: Symbol, root: Path) -> Symbol:
-    found = follow(symbol, root)
-    if found is None:
-        raise ValueError(f"{symbol[0]} has no {symbol[1]}")
-    return found
-
-
-def follow(symbol: Symbol, root: Path = ROOT) -> Symbol | None:
-    """From a name to where it is defined; nothing if that is not in the library."""
-    name, attribute = symbol
-    seen = set()
-    while (name, attribute) not in seen:
-        seen.add((name, attribute))
-        module = _load(name, root)
-        if module is None:
-            return None
-        if attribute == "*" or attribute in module.defined:
-            return name, attribute
-        if attribute in module.imported:
-            name, attribute = module.imported[attribute]
-        elif _load(f"{name}.{attribute}", root) is not None:
-            name, attribute = f"{name}.{attribute}", "*"
-        else:
-            return None
-    return None
-
-
-def located(module: str, root: Path = ROOT) -> Path | None:
-    """The file of a module or package of the library or its tests; nothing if it is none.
-
-    Example:
-        >>> located("course_lib.scaling").name, located("course_lib.masks").name, located("torch")
-        ('scaling.py', '__init__.py', None)
-    """
-    top, *rest = module.split(".")
-    place = root.joinpath(FOLDERS.get(top, ""), *rest)
-    tried = (place / "__init__.py", place.with_suffix(".py"))
-    return next((path for path in tried if path.is_file()), None) if top in FOLDERS else None
-
-
-def _load(name: str, root: Path) -> _Module | None:
-    path = located(name, root)
-    return _read(name, path, path.stat().st_mtime_ns) if path else None
-
-
-@cache
-def _read(name: str, path: Path, changed: int) -> _Module:
-    module = _Module(name)
-    tree = ast.parse(path.read_bytes())
-    drop_docstrings(tree)
-    # What a comprehension counts with is no name of the module.
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
-    inner = {id(node) for loop in loops for node in ast.walk(loop.target)}
-    for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            module.defined.setdefault(statement.name, []).append(statement)
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                module.imported |= dict(_imports(node, name, path.stem == "__init__"))
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                if id(node) not in inner:
-                    module.defined.setdefault(node.id, []).append(statement)
-            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                module.defined.setdefault(node.name, []).append(statement)
-    return module
-
-
-def _imports(
-    node: ast.Import | ast.ImportFrom, name: str, package: bool
-) -> Iterator[tuple[str, Symbol]]:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield alias.asname or alias.name.split(".")[0], (
-                alias.name if alias.asname else alias.name.split(".")[0], "*",
-            )  # fmt: skip
-        return
-    above = name.split(".")[: len(name.split(".")) - node.level + package] if node.level else []
-    base = ".".join([*above, *([node.module] if node.module else [])])
-    for alias in node.names:
-        yield alias.asname or alias.name, (base, alias.name)
-
-
-def _mentioned(node: ast.AST, module: _Module, root: Path, *, bare: bool) -> Iterator[Symbol]:
-    """The names of the library that a definition uses; ``bare`` leaves its decorators out."""
-    own: dict[str, Symbol] = {}
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Import | ast.ImportFrom):
-            own |= dict(_imports(inner, module.name, package=False))
-            yield from own.values() if isinstance(inner, ast.ImportFrom) else ()
-    todo: list[ast.AST] = [node]
-    while todo:
-        inner = todo.pop()
-        dotted = _dotted(inner)
-        if dotted:
-            yield from _targets(dotted, module, own, root)
-            continue
-        for name, value in ast.iter_fields(inner):
-            if name in ("annotation", "returns"):
-                continue
-            if name == "decorator_list" and bare and inner is node:
-                continue
-            parts = value if isinstance(value, list) else [value]
-            todo += [part for part in parts if isinstance(part, ast.AST)]
-
-
-def _dotted(node: ast.AST) -> list[str]:
-    """``a.b.c`` as its parts, if a chain of attributes begins with a name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return [*reversed([*parts, node.id])] if isinstance(node, ast.Name) else []
-
-
-def _targets(
-    parts: list[str], module: _Module, own: dict[str, Symbol], root: Path
-) -> Iterator[Symbol]:
-    head, *rest = parts
-    if head in own or head in module.imported:
-        base, name = own.get(head) or module.imported[head]
-        if rest and name == "*":
-            # ``import course_lib.masks`` and then ``course_lib.masks.causal_mask``.
-            yield from ((".".join([base, *rest[:i]]), rest[i]) for i in range(len(rest)))
-        elif rest and _load(f"{base}.{name}", root) is not None:
-            # ``from course_lib.experiments import provenance`` and then ``provenance.Clock``.
-            yield (f"{base}.{name}", rest[0])
-        else:
-            yield (base, name)
-    elif head in module.defined:
-        yield (module.name, head)
-
-
-def drop_docstrings(tree: ast.Module) -> None:
-    """Take the docstrings of a module, its classes and its functions out."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body[:1] = [] if node.body[1:] else [ast.Pass()]
-
-
-@cache
-def _plain(node: ast.stmt, *, bare: bool) -> str:
-    """Its code without comments and layout; ``bare`` leaves decorators out, too."""
-    if bare and isinstance(node, ast.FunctionDef | ast.ClassDef):
-        node = copy.copy(node)
-        node.decorator_list = []
-    # Not the tree itself, which is written otherwise by every version of Python.
-    return ast.unparse(node)

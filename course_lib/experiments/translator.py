@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.data.multi30k import ParallelText, load_multi30k
 from course_lib.data.translation import Batch, SentencePair, Vocabulary, batches, collate
-from course_lib.errors import Refused
 from course_lib.experiments.bleu import (
     COUNTS,
     bleu_counts,
@@ -34,6 +33,7 @@ from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.training import count_parameters, derive_seed, seeded_generator
 from course_lib.transformer import EncoderDecoder, TransformerConfig
+from grader.base.errors import Refused
 
 Translator = Seq2Seq | EncoderDecoder
 

@@ -12,9 +12,9 @@ from types import FrameType
 
 import torch
 
-from course_lib.errors import Refused
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import RESULTS_DIR, RUNS_DIR, Work, bill, each
+from grader.base.errors import Refused
 
 
 @dataclass(frozen=True)

@@ -182,12 +182,3 @@ def two_way_interval(differences: Tensor, block: int = 1) -> tuple[float, float]
     half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * math.sqrt(both)
     mean = float(cells.mean())
     return mean - half, mean + half
-
-
-def wilson(part: int, n: int) -> tuple[float, float]:
-    """A 95 % interval of a share (Wilson, 1927, JASA 22, 209-212)."""
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    p, z = part / n, z * z / n
-    half = math.sqrt(p * (1 - p) * z + z * z / 4)
-    low, high = ((p + z / 2 + side * half) / (1 + z) for side in (-1, 1))
-    return max(0.0, low), min(1.0, high)

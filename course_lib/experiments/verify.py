@@ -8,10 +8,10 @@ from pathlib import Path
 
 import torch
 
-from course_lib.errors import Refused
 from course_lib.experiments.record import load_record, load_records, measured, numbers
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import bill, run_one
+from grader.base.errors import Refused
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from course_lib.hub import accounts
-from course_lib.hub.settings import read
+from grader.hub import accounts
+from grader.hub.settings import read
 
 c = get_config()  # noqa: F821
 place = read(Path(os.environ.get("COURSE_HUB_SETTINGS", Path(__file__).with_name("hub.toml"))))

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from course_lib.bank.block import depth_mixtures_answers as depth_mixtures
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
 from course_lib.transformer.over_depth import attend_over_depth
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
 
 
 def test_each_reader_mixes_as_one_alone_would():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
-from course_lib.grading.authoring import answers
+from grader.authoring import answers
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
 
 MODELS = answers(Path(__file__).parents[2])
 CAST = """

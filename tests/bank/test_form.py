@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.compare import equal
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade_source, quiet
-from course_lib.checks.seeds import sample_seed
-from course_lib.checks.trial import Trial, attempt
-from course_lib.grading.authoring import answers
+from grader.authoring import answers
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.compare import equal
+from grader.checks.exercise import find, namespace
+from grader.checks.grading import grade_source, quiet
+from grader.checks.seeds import sample_seed
+from grader.checks.trial import Trial, attempt
 
 MODELS = answers(Path(__file__).parents[2])
 # Rows on gradients, costs, arguments left alone and errors say nothing of what is returned.

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from course_lib.bank.inputs import MOST, numbers, tells_apart, whole
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.grading import grade_source
-from course_lib.checks.trial import Trial, Wrong
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find, identifiers
+from grader.checks.grading import grade_source
+from grader.checks.trial import Trial, Wrong
 
 BREAKS = [i for i in identifiers() if find(i).any_size]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
-from course_lib.checks.seeds import sample_seed
-from course_lib.checks.trial import Trial
-from course_lib.grading.authoring import answers
+from grader.authoring import answers
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
+from grader.checks.seeds import sample_seed
+from grader.checks.trial import Trial
 
 MODELS = answers(Path(__file__).parents[2])
 # What comes first with its shapes is taken for all that comes later.

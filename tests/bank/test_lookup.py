@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from course_lib.bank.lookup import predict_words
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.trial import Trial, attempt
-from course_lib.handout.recording import reference_source
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find, namespace
+from grader.checks.trial import Trial, attempt
+from grader.student.recording import reference_source
 
 EXERCISE = find("lookup.predict_words")
 # Weights from the scores and from where padding is.

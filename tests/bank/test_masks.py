@@ -13,8 +13,8 @@ from course_lib.bank.masks import leak_gap_answers as leak_gap
 from course_lib.bank.masks import pack_documents_answers as pack_documents
 from course_lib.bank.masks import window_mask_answers as window_mask
 from course_lib.bank.masks.convert_mask import CONVENTIONS
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
 
 
 @pytest.mark.parametrize("fill", [-20.0, -100.0])

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade_source
-from course_lib.checks.report import ALONE
-from course_lib.grading.authoring import answers
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
+from grader.authoring import answers
+from grader.checks.exercise import find
+from grader.checks.grading import grade_source
+from grader.checks.report import ALONE
 
 MODELS = answers(Path(__file__).parents[2])
 SEEDS = [f"{n:032x}" for n in range(20)]

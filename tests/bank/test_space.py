@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from course_lib.bank.space.axial_rotate import exercise
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.trial import Trial, attempt
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.trial import Trial, attempt
 
 (KIND,) = (each for each in exercise.properties if each.run.__name__ == "kind")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.bank.start import SECTIONS, see
-from course_lib.checks.exercise import find, identifiers
+from grader.checks.exercise import find, identifiers
 
 CHAPTER = Path(__file__).parents[2] / "book" / "chapters" / "00_start.md"
 IDS = [identifier for identifier in identifiers() if identifier.startswith("start.")]

@@ -4,11 +4,11 @@ import copy
 
 import pytest
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find
-from course_lib.checks.grading import grade, quiet
-from course_lib.checks.protocol import pack
-from course_lib.checks.recorded import SEEDS
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find
+from grader.checks.grading import grade, quiet
+from grader.checks.protocol import pack
+from grader.checks.recorded import SEEDS
 
 # Their arguments are a few whole numbers, or what follows from them.
 IDS = ("masks.causal_mask", "masks.pack_documents", "masks.window_mask", "senses.joint_mask",

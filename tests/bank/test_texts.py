@@ -6,8 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.checks.exercise import find, identifiers
-from course_lib.checks.forbidden import FORBIDDEN
+from grader.checks.exercise import find, identifiers
+from grader.checks.forbidden import FORBIDDEN
 
 RELEASES = Path(__file__).parents[2] / "exercises"
 REFUSES = re.compile(r"\bnot allowed\b|\bmay not (?:be used|use)\b", re.I)

@@ -14,11 +14,11 @@ from course_lib.bank.transformer import decoder_step
 from course_lib.bank.transformer import latent_attention_answers as latent_attention
 from course_lib.bank.transformer import shared_keys_answers as shared_keys
 from course_lib.bank.transformer import texts_that_fit_answers as texts_that_fit
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.exercise import find, namespace
-from course_lib.checks.grading import grade
-from course_lib.checks.protocol import weight
-from course_lib.grading.judging.channel import MAX_REPLIES
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.exercise import find, namespace
+from grader.checks.grading import grade
+from grader.checks.protocol import weight
+from grader.judge.channel import MAX_REPLIES
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = find("transformer.decoder_step")

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter
 
-from course_lib.errors import Refused
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
@@ -25,6 +24,7 @@ from course_tests.benchmarks.recording import Report, kept, speed_record
 from course_tests.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
 from course_tests.parity.growth import SCALING
 from course_tests.parity.peers import Mechanism, floats, mechanisms
+from grader.base.errors import Refused
 
 EXPERIMENT = "attention-speed"
 _PASSES = (("forward", forward_pass), ("forward + backward", training_pass))

@@ -24,16 +24,16 @@ from typing import Any
 
 import torch
 
-from course_lib.checks import seeds
-from course_lib.cli.common import say
-from course_lib.errors import Refused
 from course_lib.experiments import provenance
 from course_lib.experiments.record import DataUse, Record, write_record
 from course_lib.experiments.source import digest as digest_of
-from course_lib.grading import authoring
-from course_lib.grading.records import gradebook
 from course_tests.benchmarks.recording import Report, speed_record
 from course_tests.benchmarks.submissions import make
+from grader import authoring
+from grader.base.errors import Refused
+from grader.checks import seeds
+from grader.cli.common import say
+from grader.records import gradebook
 
 EXPERIMENT = "grading-speed"
 ASSIGNMENT = "03_attention"
@@ -337,7 +337,7 @@ def _record(comparison: Comparison, students: int, blocks: int, clock: provenanc
         {"assignment": ASSIGNMENT, "students": students, "blocks": blocks},
         DataUse("class", "generated", hashlib.sha256(scores.encode()).hexdigest()),
         comparison.data(),
-        digest_of([("course_lib.grading.classroom", "*")]),
+        digest_of([("grader.classroom", "*")]),
         clock,
         {"nbgrader": version("nbgrader")},
         numbers,

@@ -13,7 +13,6 @@ from pathlib import Path
 import torch
 from pydantic import TypeAdapter
 
-from course_lib.errors import Refused
 from course_lib.experiments.generated import sha256_of
 from course_lib.experiments.provenance import Clock
 from course_lib.experiments.record import DataUse, write_record
@@ -22,6 +21,7 @@ from course_tests.benchmarks.recording import Report, kept, speed_record
 from course_tests.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
 from course_tests.parity.growth import D_MODEL, N_HEADS, VARIANTS
 from course_tests.parity.peers import Mechanism
+from grader.base.errors import Refused
 
 EXPERIMENT = "cost-growth"
 LENGTHS = (64, 256, 1024, 4096)

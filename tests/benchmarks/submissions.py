@@ -7,9 +7,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.files import write_whole
-from course_lib.grading.authoring import Assignment, text
-from course_lib.grading.sample import with_answers
+from grader.authoring import Assignment, text
+from grader.base.files import write_whole
+from grader.sample import with_answers
 
 # Of every ten: seven, two and one.
 _KINDS = ("honest", "honest", "partial", "honest", "honest", "faulty", "honest", "partial",

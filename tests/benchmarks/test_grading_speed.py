@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from course_lib.experiments.record import load_record
-from course_lib.grading import authoring
 from course_tests.benchmarks import grading, submissions
 from course_tests.benchmarks.grading import Comparison, Run
+from grader import authoring
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = r"stock \d+\.\d\d s/sub, ours \d+\.\d{3} s/sub, ratio \d+\.\d, scores equal: (yes|no)"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 # Bytes of one picture, and how many points it is wide.
 MOST, WIDTH = 80_000, 1000

@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from course_lib.checks.answer_proxy import AnswerProxy
-from course_lib.checks.compare import difference
-from course_lib.checks.exercise import Exercise, find, identifiers
-from course_lib.checks.grading import grade_source, quiet
-from course_lib.checks.seeds import sample_seed
-from course_lib.checks.trial import Trial
-from course_tests.checks.mutation_report import Endless, at_most
+from course_tests.grader.checks.mutation_report import Endless, at_most
+from grader.checks.answer_proxy import AnswerProxy
+from grader.checks.compare import difference
+from grader.checks.exercise import Exercise, find, identifiers
+from grader.checks.grading import grade_source, quiet
+from grader.checks.seeds import sample_seed
+from grader.checks.trial import Trial
 
 jupytext = pytest.importorskip("jupytext")
 ROOT = Path(__file__).parents[2]

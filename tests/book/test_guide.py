@@ -188,7 +188,10 @@ def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
     assert shown()
     there = {path.name for path in (ROOT / "book" / "pictures").iterdir()}
     assert there == {name for _, name in shown()}
-    hub = (path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "hub").glob("*.py"))
+    hub = (
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "tests" / "grader" / "hub").glob("*.py")
+    )
     tests = {"guide": Path(__file__).read_text(encoding="utf-8"), "hub": "".join(hub)}
     tests["readme"] = (ROOT / "tests/browser/test_page_survey.py").read_text(encoding="utf-8")
     for alt, name in shown():

@@ -201,7 +201,9 @@ def test_those_of_assignments_install_the_wheel_where_there_is_no_course(
 def test_one_runs_from_top_to_bottom(made: Path, tmp_path: Path) -> None:
     """In a folder where there is no course: the first cell clones it; pip itself is left out."""
     shutil.copytree(ROOT / "book", tmp_path / "origin" / "book")
-    shutil.copytree(ROOT / "course_lib", tmp_path / "origin" / "course_lib")
+    for name in ("course_lib", "grader"):
+        shutil.copytree(ROOT / name, tmp_path / "origin" / name)
+    shutil.copy(ROOT / "course.toml", tmp_path / "origin")
     book = nbformat.read(made / "book" / "chapters" / "15_swin.ipynb", as_version=4)
     start = book.cells[1]
     commands = re.findall(r"^ +[!%].*$", start.source, re.MULTILINE)

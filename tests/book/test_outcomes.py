@@ -7,7 +7,7 @@ import pytest
 from course_lib.book.outcomes import assessed as asked_for
 from course_lib.book.outcomes import load_outcomes, questions
 from course_lib.book.teaching import tasks
-from course_lib.checks.exercise import find, identifiers
+from grader.checks.exercise import find, identifiers
 
 BOOK = Path(__file__).parents[2] / "book"
 

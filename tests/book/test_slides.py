@@ -8,7 +8,7 @@ import pytest
 
 from course_lib.book.slides import chapters, deck
 from course_lib.cli import main
-from course_lib.errors import Refused
+from grader.base.errors import Refused
 
 CHAPTER = """<html><article><section id="a"><h1>1 · One<a class="headerlink" href="#a">#</a></h1>
 <p><strong>Goal.</strong> To see.</p><p>Who asks?</p>

@@ -147,7 +147,7 @@ def test_the_command_prints_a_table_and_speaks_json(capsys, monkeypatch):
 
 
 def test_due_dates_reach_the_gradebook_and_extensions_stay(tmp_path, capsys, monkeypatch):
-    from course_lib.grading.records.gradebook import open_gradebook
+    from grader.records.gradebook import open_gradebook
 
     monkeypatch.chdir(ROOT)
     asked = ["syllabus", "--start", "2026-10-12", "--zone", "Europe/Berlin", "--set-due"]

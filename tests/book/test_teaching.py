@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from course_lib.book.teaching import minutes, misconceptions, tasks
-from course_lib.checks.exercise import find
-from course_lib.grading import rubrics
+from grader import rubrics
+from grader.checks.exercise import find
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in ROOT.glob("solutions/[0-9][0-9]_*/[0-9][0-9]_*.md"))

@@ -3,10 +3,10 @@
 import nbformat
 import pytest
 
-from course_lib.checks.exercise import find
-from course_lib.grading.judging import feedback
-from course_lib.grading.judging.judge import Judged, Mark
-from course_tests.checks.recognised import recognised
+from course_tests.grader.checks.recognised import recognised
+from grader.checks.exercise import find
+from grader.judge import feedback
+from grader.judge.judge import Judged, Mark
 
 pytestmark = pytest.mark.browser
 HOSTILE = (

@@ -13,13 +13,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course_lib.grading import authoring
-from course_lib.grading.intake import parsing
-from course_lib.grading.judging import feedback
-from course_lib.grading.judging.channel import Limits
-from course_lib.grading.judging.forkserver import ForkServer
-from course_lib.grading.judging.judge import judge_notebook
-from course_tests.grading.attacks import snippets
+from course_tests.grader.attacks import snippets
+from grader import authoring
+from grader.intake import parsing
+from grader.judge import feedback
+from grader.judge.channel import Limits
+from grader.judge.forkserver import ForkServer
+from grader.judge.judge import judge_notebook
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]

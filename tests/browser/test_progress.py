@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from course_lib.checks.exercise import identifiers
+from grader.checks.exercise import identifiers
 
 pytestmark = pytest.mark.browser
 INTRO, PROGRESS = "book/intro.html", "book/progress.html"

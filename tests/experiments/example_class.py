@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course_lib.experiments import get, one_seed
-from course_lib.files import write_whole
+from grader.base.files import write_whole
 
 PLACE = Path(__file__).parents[2] / "book" / "example_class.json"
 QUESTION = "no-positions/forwards"

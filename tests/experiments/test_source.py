@@ -5,7 +5,8 @@ import pytest
 
 from course_lib.experiments import EXPERIMENTS, source
 from course_lib.experiments.runner import code_of
-from course_lib.experiments.source import ROOT, digest, reached
+from course_lib.experiments.source import digest, reached
+from grader.base.reach import ROOT
 
 START = [("course_lib.main", "train")]
 
@@ -148,7 +149,7 @@ def test_experiments_that_share_no_training_have_digests_of_their_own() -> None:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a copy of the library's source."""
     root = tmp_path_factory.mktemp("copy")
-    others = shutil.ignore_patterns("__pycache__", "bank", "grading", "figures", "drawings")
+    others = shutil.ignore_patterns("__pycache__", "bank", "figures", "drawings")
     shutil.copytree(ROOT / "course_lib", root / "course_lib", ignore=others)
     return root
 

@@ -1,6 +1,6 @@
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
-from course_lib.checks.fixtures import normal
-from course_lib.checks.protocol import Fixture
+from grader.checks.fixtures import normal
+from grader.checks.protocol import Fixture
 
 
 def features(x):

@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Trial, Wrong
-from course_lib.checks.compare import difference, misfit
+from grader.checks.compare import difference, misfit
 
 exercise = Exercise(
     id="cheaper.pattern_counts",

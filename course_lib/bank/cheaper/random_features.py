@@ -1,9 +1,9 @@
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
-from course_lib.checks.compare import difference
-from course_lib.checks.fixtures import normal
-from course_lib.checks.protocol import Fixture
 from course_lib.efficient import orthogonal_features
+from grader.checks.compare import difference
+from grader.checks.fixtures import normal
+from grader.checks.protocol import Fixture
 
 
 def colleagues_random_features(q, k, v, directions):

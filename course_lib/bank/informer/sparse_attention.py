@@ -1,6 +1,6 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
-from course_lib.checks.compare import difference
 from course_lib.informer import budget
+from grader.checks.compare import difference
 
 exercise = Exercise(
     id="informer.sparse_attention",

@@ -1,6 +1,6 @@
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, math, torch
-from course_lib.checks.answer_proxy import Reply
 from course_lib.seq2seq import luong_readout
+from grader.checks.answer_proxy import Reply
 
 RETURNS = ("logits", "weights")
 

@@ -1,6 +1,6 @@
 from course_lib.attention_maps import ARCHETYPES
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, Wrong, torch
-from course_lib.checks.compare import kind
+from grader.checks.compare import kind
 
 
 def draw_map(kind: str, n: int, generator: torch.Generator, noise: float = 0.1) -> Tensor:

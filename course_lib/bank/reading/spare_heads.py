@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, Wrong, torch
-from course_lib.checks.compare import kind
+from grader.checks.compare import kind
 
 exercise = Exercise(
     id="reading.spare_heads",

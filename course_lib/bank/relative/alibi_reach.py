@@ -1,8 +1,8 @@
 from typing import Any
 
 from course_lib.bank.prelude import Exercise, Tensor, Trial, Wrong, math
-from course_lib.checks.compare import kind
 from course_lib.positions import alibi_slopes
+from grader.checks.compare import kind
 
 
 def _exact(n_heads: int, share: float, length: int | None) -> list[float]:

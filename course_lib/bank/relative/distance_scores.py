@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Trial, Wrong, torch
-from course_lib.checks.protocol import Fixture
+from grader.checks.protocol import Fixture
 
 
 def slow_distance_scores(q, table):

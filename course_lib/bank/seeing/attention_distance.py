@@ -1,7 +1,7 @@
 from typing import Any
 
 from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
-from course_lib.checks.compare import name
+from grader.checks.compare import name
 
 exercise = Exercise(
     id="seeing.attention_distance",

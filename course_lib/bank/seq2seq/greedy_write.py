@@ -1,7 +1,7 @@
 from typing import Any
 
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
-from course_lib.checks.compare import kind
+from grader.checks.compare import kind
 
 BOS, EOS, PAD = 1, 2, 0
 

@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
-from course_lib.checks.compare import name
+from grader.checks.compare import name
 
 exercise = Exercise(
     id="space.axial_rotate",

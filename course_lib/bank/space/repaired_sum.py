@@ -1,7 +1,7 @@
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, Wrong, torch
 from course_lib.bank.space.grid_positions import line_code
-from course_lib.checks.compare import difference
 from course_lib.positions import sinusoidal_encoding
+from grader.checks.compare import difference
 
 exercise = Exercise(
     id="space.repaired_sum",

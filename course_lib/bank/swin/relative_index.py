@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Trial, torch
-from course_lib.checks.compare import name
+from grader.checks.compare import name
 
 exercise = Exercise(
     id="swin.relative_index",

@@ -1,6 +1,6 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
-from course_lib.checks.fixtures import normal
-from course_lib.checks.protocol import Fixture
+from grader.checks.fixtures import normal
+from grader.checks.protocol import Fixture
 
 
 def attend_under_a_mask(q, k, v, window):

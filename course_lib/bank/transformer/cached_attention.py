@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
-from course_lib.checks.protocol import Fixture
+from grader.checks.protocol import Fixture
 
 
 def attend_anew(x, w_q, w_k, w_v):

@@ -1,7 +1,7 @@
 from typing import Any
 
 from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
-from course_lib.checks.protocol import Fixture
+from grader.checks.protocol import Fixture
 
 exercise = Exercise(
     id="transformer.latent_attention",

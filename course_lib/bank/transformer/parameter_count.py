@@ -1,7 +1,7 @@
 from typing import Any
 
 from course_lib.bank.prelude import Exercise, Trial, Wrong
-from course_lib.checks.compare import kind
+from grader.checks.compare import kind
 
 exercise = Exercise(
     id="transformer.parameter_count",

@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, torch
-from course_lib.checks.protocol import Fixture
+from grader.checks.protocol import Fixture
 
 exercise = Exercise(
     id="transformer.shared_keys",

@@ -1,5 +1,5 @@
 from course_lib.bank.prelude import Exercise, Trial, torch
-from course_lib.checks.compare import difference
+from grader.checks.compare import difference
 
 exercise = Exercise(
     id="vit.assemble_tokens",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nbgrader.auth import JupyterHubAuthPlugin
 
-from course_lib.hub.settings import read
+from grader.hub.settings import read
 
 c = get_config()  # noqa: F821
 place = read(Path(__file__).parents[1] / "hub.toml")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from course_lib.grading import formgrader
-from course_lib.hub.settings import read
+from grader import formgrader
+from grader.hub.settings import read
 
 c = get_config()  # noqa: F821
 place = read(Path(__file__).parents[1] / "hub.toml")

@@ -1,0 +1,1 @@
+"""Tools that every part of the grader calls, and the course that it grades."""

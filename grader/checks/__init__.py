@@ -1,0 +1,10 @@
+"""What an exercise must satisfy, and the mistakes it recognises.
+
+``protocol``, ``answer_host``, ``fixtures`` and ``answer_proxy`` are the way to an answer;
+``exercise``, ``trial``, ``compare`` and ``report`` say what is asked of it. The exercises are in
+the course's bank.
+"""
+
+from grader.checks.cell import check
+
+__all__ = ["check"]

@@ -1,0 +1,293 @@
+"""Library calls that an exercise forbids, out of reach while an answer to it runs.
+
+Names are easily gone around: by an alias, a reference saved earlier, ``torch._C``, a module that
+calls the same inside. So what is refused lies below them: an operator in torch's dispatcher, which
+every route ends at, or the code of a function, which all references to it share. Around the answer
+everything works as ever.
+
+:func:`during` refuses with a sentence that says why, but in the answer's own process, where an
+answer that walks up the stack could switch it off again. :func:`for_good` can't be switched off: it
+comes before the first line of a student's and leaves nothing behind that Python could reach.
+"""
+
+import contextlib
+import ctypes
+import gc
+import pkgutil
+import re
+import sys
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NoReturn
+
+import torch
+
+
+class NotAllowed(RuntimeError):
+    """The answer used what its exercise forbids."""
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """What an exercise may forbid."""
+
+    says: str  # what may not be used, as the student knows it
+    instead: str  # what to do
+    operators: str = "$^"  # names of torch's, refused on a CPU, where all ways to them end
+    functions: tuple[str, ...] = ()  # full names of those written in Python
+    # whether :func:`for_good` also keeps every operator from being recorded
+    gradients: bool = False
+
+
+FORBIDDEN: Mapping[str, Forbidden] = {
+    "attention": Forbidden(
+        "`F.scaled_dot_product_attention` and `nn.MultiheadAttention`",
+        "write attention with your own matrix products and softmax",
+        # Every way to either ends here, the slow one to the second at its function.
+        operators="_safe_softmax|.*attention|_transformer_encoder_layer",
+        functions=(
+            "torch.nn.functional.multi_head_attention_forward",
+            "torch.nn.modules.activation.MultiheadAttention.forward",
+        ),
+    ),
+    "autograd": Forbidden(
+        "autograd",
+        "write the derivative with your own formula",
+        # The formulas that the engine uses, ready to be called; `for_good` takes all of them.
+        operators=r"(_softmax|_log_softmax|tanh|sigmoid|log_sigmoid|gelu|silu|elu|mish|softplus|"
+        r"threshold|leaky_relu|logit|\w+_loss|binary_cross_entropy|matmul|linear)_backward",
+        functions=(
+            # `backward`, `grad`, and all of `torch.autograd.functional` and `torch.func` end here.
+            "torch.autograd.graph._engine_run_backward",
+            "torch.autograd.forward_ad.make_dual",
+        ),
+        gradients=True,
+    ),
+    "recurrence": Forbidden(
+        "`nn.RNN`, `nn.GRU`, `nn.LSTM`, their cells and the functions behind them",
+        "write the step with your own matrix products, sigmoids and tanh",
+        operators=r"\w*(rnn|gru|lstm)",
+    ),
+    "norm": Forbidden(
+        "`F.layer_norm`, `nn.LayerNorm` and the other norms of the library",
+        "write the norm with means, squares and a root of your own",
+        # A norm over groups, batches or without a mean becomes this one with a line around it;
+        # what is left, `norm` and those of `linalg`, is a length, a root of squares.
+        operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_|corrcoef",
+        functions=(
+            "torch.nn.functional.normalize",
+            "torch.nn.functional.local_response_norm",
+            "torch.nn.modules._functions.CrossMapLRN2d.forward",
+        ),
+    ),
+    "interpolate": Forbidden(
+        "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
+        "write the weights of the neighbours yourself",
+        # Nearest neighbours and areas are left alone: they interpolate nothing.
+        operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
+        # What the packages beside torch offer of it.
+        functions=(
+            "numpy.interp._implementation",
+            "PIL.Image.Image.resize",
+            "PIL.Image.Image.transform",
+        ),
+    ),
+    "patches": Forbidden(
+        "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
+        "write the cut with reshapes and permutations of your own",
+        # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
+        operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
+    ),
+}
+
+
+@contextlib.contextmanager
+def during(kinds: Sequence[str], exercise: str = "", gone: Collection[str] = ()) -> Iterator[None]:
+    """Refuse, in this process, while this context lasts, also who saved a function before.
+
+    What is ``gone`` anyway costs no time.
+    """
+    with contextlib.ExitStack() as stack:
+        for kind in (kind for kind in kinds if kind not in gone):
+            forbidden = FORBIDDEN[kind]
+            message = f"{forbidden.says} may not be used in {exercise or 'this exercise'}:"
+            stack.enter_context(_refused(forbidden, f"{message} {forbidden.instead}"))
+        if kinds:
+            stack.enter_context(_alone())
+        yield
+
+
+def for_good(kinds: Sequence[str]) -> None:
+    """Refuse for the rest of this process's life.
+
+    Operators end in a builtin function that takes no such arguments: unlike a Python function it
+    has no code that could be exchanged. What registered it is never freed and known to nobody.
+    Gone as well is what :func:`library_code` found.
+    """
+    if not kinds:
+        return
+    lost = dict.fromkeys(_operators(_MAKING_OTHERS), len)
+    for kind in kinds:
+        forbidden = FORBIDDEN[kind]
+        for name in forbidden.functions:
+            _function(name).__code__ = _refusal(f"{forbidden.says} may not be used here")
+        lost |= dict.fromkeys(_operators(forbidden.operators), len)
+        if forbidden.gradients:
+            formulas = dict.fromkeys(_operators(r"\w*(backward|_jvp)"), len)
+            unrecorded = dict.fromkeys(_operators("", "aten"), torch.library.fallthrough_kernel)
+            _keep([*_overriding(_ENDS, formulas), *_overriding(("AutogradCPU",), unrecorded)])
+    _keep(_overriding((*_ENDS, *_OTHER_ENDS), lost))
+    # A place for a result could be of another kind as well.
+    made = dict.fromkeys(("aten::empty.memory_format", "aten::empty_strided"), len)
+    _keep(_overriding(_OTHER_ENDS, made))
+    for function in library_code():
+        outer = function.__code__.co_freevars
+        function.__code__ = _refusal("the library's own Python version may not be used here", outer)
+    library_code.cache_clear()
+    for name in _OTHER_ENGINES:
+        delattr(torch._C, name)
+
+
+def hidden_files() -> Iterator[Path]:
+    """Folders and files that hold torch's operators written in Python once more, or derivatives."""
+    for name in _IN_PYTHON:
+        path = Path(torch.__file__).parent.joinpath(name)
+        yield from (path, *path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
+
+
+@cache
+def library_code() -> list[FunctionType]:
+    """The functions that torch has loaded of them, in closures as well.
+
+    To be called before :func:`gc.freeze`, since what is frozen is not listed.
+    """
+    for kind in FORBIDDEN.values():
+        _operators(kind.operators)
+    folder = Path(torch.__file__).parent
+    within = tuple(str(folder / name) for name in _IN_PYTHON)
+    # What registers them is called by imports, and computes nothing.
+    spared = str(folder / "_decomp/__init__.py")
+    return [
+        thing
+        for thing in gc.get_objects()
+        if type(thing) is FunctionType
+        and thing.__code__.co_filename.startswith(within)
+        and thing.__code__.co_filename != spared
+    ]
+
+
+def _keep(libraries: list[Any]) -> None:
+    for library in libraries:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+
+
+def refuses(kinds: Sequence[str], operator: str) -> bool:
+    """Whether an operator, by its full name, is among those that are refused."""
+    return any(re.match(rf"\w+::(?:{FORBIDDEN[kind].operators})", operator) for kind in kinds)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """No other process, in which nothing would be refused, is started while this lasts."""
+    _answering.append(True)
+    _hook()
+    try:
+        yield
+    finally:
+        _answering.pop()
+
+
+_answering: list[bool] = []
+# Where all ways to an operator end: under `vmap`, what has no rule falls apart before a CPU's turn.
+_ENDS = ("CPU", "FuncTorchBatchedDecomposition")
+# Other kinds of tensors have kernels of their own; only `for_good` takes those.
+_OTHER_ENDS = ("MkldnnCPU", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "NestedTensorCPU")
+_MAKING_OTHERS = (
+    r"_?to_(mkldnn|sparse)|_?sparse_\w*tensor|quantize_per_|_empty_\w*quantized|_nested_"
+)
+# Runs compiled graphs past the dispatcher.
+_OTHER_ENGINES = ("StaticModule", "_jit_to_static_module", "_fuse_to_static_module")
+_IN_PYTHON = (
+    "_decomp _refs _prims ao masked _numpy _inductor onnx nested nn/attention/flex_attention.py"
+    " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
+    " distributed/tensor distributed/_tensor ../sympy"
+).split()
+_STARTS = frozenset(
+    "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system subprocess.Popen".split()
+)
+
+
+@cache
+def _hook() -> None:
+    # It stays for good, and looks at nothing while no answer is checked.
+    def audit(event: str, arguments: Any) -> None:
+        if _answering and event in _STARTS:
+            raise NotAllowed("while an answer is checked it starts no other process or program")
+
+    sys.addaudithook(audit)
+
+
+@contextlib.contextmanager
+def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotAllowed(message)
+
+    held = _overriding(_ENDS, dict.fromkeys(_operators(forbidden.operators), refuse))
+    functions = [_function(name) for name in forbidden.functions]
+    codes = [function.__code__ for function in functions]
+    try:
+        for function in functions:
+            function.__code__ = _refusal(message)
+        yield
+    finally:
+        for function, code in zip(functions, codes, strict=True):
+            function.__code__ = code
+        held.clear()
+
+
+def _overriding(keys: Sequence[str], kernels: Mapping[str, Any]) -> list[Any]:
+    """Kernels in the place of torch's own, at some of its dispatch keys, while the result lives."""
+    held = {}
+    with warnings.catch_warnings():
+        # torch says once that a kernel is being replaced, which is what is wanted.
+        warnings.simplefilter("ignore")
+        for key, (full, kernel) in product(keys, kernels.items()):
+            space, _, name = full.partition("::")
+            if (space, key) not in held:
+                held[space, key] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
+            held[space, key].impl(name, key, kernel)
+    return list(held.values())
+
+
+@cache
+def _operators(pattern: str, library: str = r"\w+") -> tuple[str, ...]:
+    """Full names of torch's operators that match, of one of its libraries or of all."""
+    matching = re.compile(f"{library}::(?:{pattern})").match
+    return tuple(name for name in torch._C._dispatch_get_all_op_names() if matching(name))
+
+
+@cache
+def _function(name: str) -> FunctionType:
+    function = pkgutil.resolve_name(name)
+    assert isinstance(function, FunctionType) and not function.__code__.co_freevars, name
+    return function
+
+
+@cache
+def _refusal(message: str, outer: tuple[str, ...] = ()) -> CodeType:
+    # Runs with the other function's global names; its names of ``outer`` ones are never read.
+    source = f"""
+def refuse(*args, **kwargs):
+    from grader.checks.forbidden import NotAllowed
+    raise NotAllowed({message!r})
+"""
+    names: dict[str, Any] = {}
+    exec(compile(source, __file__, "exec"), names)
+    code = names["refuse"].__code__
+    assert isinstance(code, CodeType)
+    return code.replace(co_freevars=outer)

@@ -1,0 +1,145 @@
+"""Grading an answer to one exercise: every property is tried, and the verdicts become a report."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import warnings
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from functools import partial
+
+from tqdm import tqdm
+
+from grader.checks.answer_proxy import AnswerProxy, Failure
+from grader.checks.constant_answer import idle
+from grader.checks.exercise import Exercise, Property, namespace
+from grader.checks.probe import CannotCap
+from grader.checks.recorded import Unrecorded
+from grader.checks.report import ALONE, WITH, Report, Row
+from grader.checks.seeds import sample_seed
+from grader.checks.trial import Trial, attempt
+
+# Seconds: most checks are done by then.
+BEFORE_IT_SHOWS = 5
+UNTRIED = "not tried on this system; the grader will"
+SLOW = (
+    "What is asked is how much memory it takes, and that cannot be told of a call that is not"
+    " finished. In grading it keeps its points and a person looks at it. Whole tensors at a time"
+    " take a tenth of the time."
+)
+
+
+def grade(
+    exercise: Exercise,
+    proxy: AnswerProxy,
+    seed: str,
+    *,
+    examples: bool = True,
+    reveal: bool = True,
+    progress: bool = False,
+) -> Report:
+    """Try every property of an exercise on an answer; each draws samples from a seed of its own.
+
+    With ``examples`` the report holds a call that went wrong, for who reads it. With ``reveal`` it
+    says what was wanted of samples that may come again. :class:`AnswerLost`: the answer's process
+    died.
+    """
+    rows, transcript, calls = [], [], []
+    beside: set[str] = set()
+    harmless: set[str] = set()
+    if exercise.records is not None:
+        seed = exercise.records.seed(seed)
+    bar = partial(tqdm, leave=False, delay=BEFORE_IT_SHOWS, disable=not progress, file=sys.stdout)
+    for prop in bar(exercise.properties, "properties tried"):
+        trial = Trial(exercise, proxy, sample_seed(seed, exercise.id, prop.name))
+        row = _tried(exercise, prop, trial, examples, reveal)
+        rows.append(row)
+        if trial.affordable and (row.why or trial.measured == len(trial.transcript)):
+            beside.add(prop.name)
+        if row.why and trial.elsewhere:
+            beside.add(prop.name)
+        if not row.why and 0 < trial.untouched == len(trial.transcript):
+            harmless.add(prop.name)
+        transcript += [*trial.transcript, prop.name]
+        calls += trial.calls
+    rows = _with_others(_paid_once(rows, beside, harmless), harmless | beside)
+    passed = {row.passed for row in rows}
+    if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
+        shown = next((row.example for row in rows if row.example), None)
+        rows = [
+            replace(row, passed=False, why=nothing, open="", example=row.example or shown)
+            for row in rows
+        ]
+    report = Report(exercise.id, rows, exercise.points, (), transcript)
+    given = {function.__name__ for function in exercise.given}.intersection(report.undefined())
+    report.cause = " ".join(
+        f"`{name}` is given: run the cell further up that defines it." for name in sorted(given)
+    )
+    return report
+
+
+def _paid_once(rows: list[Row], beside: set[str], harmless: set[str]) -> list[Row]:
+    """The rows, of which those ``beside`` don't fail for what has cost as much elsewhere.
+
+    Where it has not, only a sample of theirs is wrong, such as a size probe's: that fails.
+    """
+    others = [row for row in rows if row.failed and row.name not in beside]
+    paid = sum(row.points for row in others)
+    if not any(row.passed for row in rows if row.name not in beside | harmless):
+        return rows
+    return [
+        replace(row, passed=True, why=WITH.format(others[0].name), example=None)
+        if row.failed and row.name in beside and 0 < row.points <= paid
+        else row
+        for row in rows
+    ]
+
+
+def _with_others(rows: list[Row], harmless: Container[str]) -> list[Row]:
+    """The rows, of which to harm nothing or to cost little is nothing where nothing else holds."""
+    others = [row for row in rows if row.name not in harmless]
+    if not others or any(row.passed for row in others):
+        return rows
+    return [
+        replace(row, passed=False, why=ALONE) if row.passed and row.name in harmless else row
+        for row in rows
+    ]
+
+
+def _tried(exercise: Exercise, prop: Property, trial: Trial, examples: bool, reveal: bool) -> Row:
+    """The verdict on a property; it is open where nobody can tell."""
+    with trial.proxy.refusing(exercise.forbidden, exercise.id):
+        try:
+            why = attempt(prop.run, trial)[1]
+        except Unrecorded:
+            trial.open, why = Failure(CannotCap.__name__, "no right value is at hand"), None
+    shown = trial.failing() if why and examples else None
+    if why and not reveal:
+        why, shown = trial.concealed(why)
+    passed, hint, reason = why is None, prop.hint, ""
+    if passed and trial.open is not None:
+        passed = trial.open.type != CannotCap.__name__
+        hint = SLOW if passed else UNTRIED
+        reason = f"{trial.open.message}; not judged" if passed else UNTRIED
+    return Row(prop.name, prop.says, passed, prop.points, why or "", hint, reason, shown)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Drop what answers print and warn about."""
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def grade_source(exercise: Exercise, source: str, seed: str) -> Report:
+    """Grade an answer given as source code, in this process and silently: for our own code only."""
+    with quiet():
+        proxy = AnswerProxy.local(namespace(exercise, source))
+        return grade(exercise, proxy, seed, examples=False)

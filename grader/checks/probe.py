@@ -1,0 +1,312 @@
+"""One call within caps on memory and processor time, in a process of its own.
+
+Counting operations can be dodged. A *size probe* cannot: its input is so large that the forbidden
+way exceeds a cap at least tenfold, and every good way stays under a fifth of it. The call runs in a
+fork, so that neither a student's kernel nor a worker is harmed by a cap that strikes.
+"""
+
+import contextlib
+import ctypes
+import faulthandler
+import gc
+import io
+import os
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from grader.checks.protocol import TENSORS, items
+
+_SLACK = 5  # seconds on the wall beyond twice the processor time
+_MIB = 2**20
+_M_MMAP_THRESHOLD = -3
+# MiB that libraries may take on the way, or a notebook may hold.
+_ROOM = 128
+_started: list[int] = []
+# From before an answer could put something in its place.
+_getitem = torch.Tensor.__getitem__
+_OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
+
+
+class Unanswered(RuntimeError):
+    """A call that did not come to an end."""
+
+
+class TooMuchMemory(Unanswered):
+    """It ran into the cap on memory."""
+
+
+class OutOfTime(Unanswered):
+    """It was ended when its time was over; what it would have taken of memory is not known."""
+
+
+class Starved(Unanswered):
+    """It was ended before it had had its processor time: too much else runs, or it waits."""
+
+
+class CannotCap(Unanswered):
+    """Nothing was run, since this system has no caps that hold."""
+
+
+class Held(Unanswered):
+    """The process held so much before that what a call takes beside it is not known."""
+
+
+# Ends of a call that tell nothing of what it would have taken.
+UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap, Held))
+
+
+def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
+    """What ``compute`` returns in a fork of this process; see :class:`Bounded`."""
+
+    def computed() -> Callable[[bytes], bytes]:
+        value = compute()
+        return lambda _: value
+
+    return Bounded(computed, memory=memory, cpu=cpu).ask(b"")
+
+
+class Bounded:
+    """A call in a fork of this process, if it comes to an end within the caps.
+
+    What ``compute`` returns answers one question, of which nothing is known in the fork until then.
+    ``memory`` are MiB of address space beyond what this process has already, ``cpu`` seconds of one
+    thread, at most 7: on the wall it may take twice as long and 5 seconds more, which has to be
+    less than a worker has for a call. Memory that was mapped before counts once it is touched.
+    """
+
+    def __init__(
+        self, compute: Callable[[], Callable[[bytes], bytes]], *, memory: int, cpu: int
+    ) -> None:
+        if not _possible():
+            raise CannotCap("caps on a call need a system that forks safely")
+        self.memory, self.cpu = memory, cpu
+        self.reading, writing = os.pipe()
+        asked, self.asking = os.pipe()
+        sys.stdout.flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about threads, of which the child uses none
+            self.child = os.fork()
+        if self.child == 0:
+            os.close(self.asking)
+            _compute(compute, asked, writing, memory, cpu)
+        os.close(writing)
+        os.close(asked)
+        self.patience = 2 * cpu + _SLACK
+        self.deadline = time.monotonic() + self.patience
+        self.said = self._read(1)
+        if self.said != b".":
+            self.end()
+
+    def ask(self, question: bytes) -> bytes:
+        """The answer to the question."""
+        with contextlib.suppress(OSError), os.fdopen(self.asking, "wb") as file:
+            file.write(question)
+        content = self._read()
+        self.end()
+        if content[:1] != b"=":
+            raise Unanswered("its process ended before it answered")
+        return content[1:]
+
+    def _read(self, most: int = -1) -> bytes:
+        content = bytearray()
+        while most < 0 or len(content) < most:
+            seconds = self.deadline - time.monotonic()
+            if seconds <= 0 or not select.select([self.reading], [], [], seconds)[0]:
+                return b""
+            piece = os.read(self.reading, most if most > 0 else _MIB)
+            if not piece:
+                break
+            content += piece
+        return bytes(content)
+
+    def end(self) -> None:
+        """End the fork; raises why there is nothing to ask, if so."""
+        late = time.monotonic() >= self.deadline
+        os.close(self.reading)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.child, signal.SIGKILL)
+        _, status, used = os.wait4(self.child, 0)
+        if self.said == b".":
+            return
+        os.close(self.asking)
+        if self.said == b"m":
+            raise TooMuchMemory(f"took more than {self.memory} MiB of memory")
+        if self.said == b"h":
+            raise Held("its process held too much memory before")
+        if self.said == b"?":
+            raise CannotCap("this system does not hold a process to its caps")
+        ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+        if ended or used.ru_utime + used.ru_stime >= self.cpu:
+            raise OutOfTime(f"not finished in {self.cpu} seconds of processor time")
+        if late:
+            raise Starved(
+                f"ended after {self.patience} seconds without {self.cpu} seconds of processor time"
+            )
+        end = os.waitstatus_to_exitcode(status)
+        how = f"signal {-end}" if end < 0 else f"status {end}"
+        raise Unanswered(f"its process ended before it answered ({how})")
+
+
+def _compute(
+    compute: Callable[[], Callable[[bytes], bytes]],
+    asked: int,
+    writing: int,
+    memory: int,
+    cpu: int,
+) -> NoReturn:
+    """In the fork: never returns, and runs nothing that the parent would run at its end."""
+    import resource
+
+    status = 1
+    try:
+        # The threads of the parent are not here, and waiting for them would take for ever.
+        torch.set_num_threads(1)
+        # What the parent has left to collect stays there: its finalizers would run in the midst of
+        # the call, and one that parses (as a traceback does) spoils a parse that is under way.
+        gc.freeze()
+        sys.stdout = sys.stderr = io.StringIO()
+        faulthandler.disable()  # it would write past them, of an end that the parent tells
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+        # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
+        space = _space_in_use() + memory * _MIB
+        # At the soft cap on time comes a signal of its own, at the hard one the end.
+        caps = ((resource.RLIMIT_AS, space, space), (resource.RLIMIT_CPU, cpu, cpu + 1))
+        for what, soft, most in caps:
+            hard = resource.getrlimit(what)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(what, (min(soft, most), most))
+        if not _capped(memory + 2):
+            os.write(writing, b"?")
+        else:
+            before = _resident()
+            try:
+                finish = compute()
+            except MemoryError:
+                os.write(writing, b"m")
+            else:
+                _answer(finish, asked, writing, memory, before)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _answer(
+    finish: Callable[[bytes], bytes], asked: int, writing: int, memory: int, before: int
+) -> None:
+    """In the fork, when its call is over: what it took is told, and then what is asked of it."""
+    if _resident() - before > memory + _ROOM:
+        os.write(writing, b"m")
+        return
+    if _started and before - _started[0] > max(2 * memory, 2 * _ROOM):
+        os.write(writing, b"h")
+        return
+    # In another fork no thread and no alarm of the answer's is left to see the question.
+    child = os.fork()
+    if child:
+        os.write(writing, b".")
+        os.waitpid(child, 0)
+        return
+    sys.settrace(None)
+    sys.setprofile(None)
+    gc.disable()
+    with os.fdopen(asked, "rb") as file:
+        view = memoryview(b"=" + finish(file.read()))
+    while view:
+        view = view[os.write(writing, view) :]
+
+
+def begin() -> None:
+    """Remember what this process holds now; what it holds beyond that is counted later."""
+    _started[:] = [_resident()]
+
+
+def _resident() -> int:
+    """MiB of memory that this process has had at the same time."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _space_in_use() -> int:
+    """Bytes of address space of this process, to a MiB: a worker has no /proc to read it from."""
+    import mmap
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    enough, little = 2**47 if hard == resource.RLIM_INFINITY else hard, 0
+    before = (soft, hard)
+    while enough - little > _MIB:
+        # Counted without the cap: Python's own numbers may be what there is no memory for.
+        middle = (enough + little) // 2
+        cap = (middle, hard)
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, cap)
+            mmap.mmap(-1, mmap.PAGESIZE).close()
+            fits = True
+        except (OSError, MemoryError):
+            fits = False
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+        enough, little = (middle, little) if fits else (enough, middle)
+    return enough
+
+
+def _possible() -> bool:
+    """Whether this system can fork a process that has used threads; macOS's libraries cannot."""
+    try:
+        import resource  # noqa: F401
+    except ImportError:
+        return False
+    return hasattr(os, "fork") and sys.platform != "darwin"
+
+
+def _capped(memory: int) -> bool:
+    """Whether so many MiB cannot be had: some systems take a cap and forget it."""
+    import mmap
+
+    try:
+        mmap.mmap(-1, memory * _MIB).close()
+    except (OSError, MemoryError):
+        return True
+    return False
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception, torch's own too, says that there was no memory."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
+    )
+
+
+def places(
+    draw: Callable[[int, int], int], axes: Sequence[tuple[int, ...]], number: int
+) -> list[tuple[slice, ...]]:
+    """Slices of a large tensor, as :meth:`grader.checks.trial.Trial.slices` gives them."""
+
+    def one(length: int, wide: int, step: int = 1) -> slice:
+        first = step * draw(0, (length - wide) // step)
+        return slice(first, first + wide)
+
+    many = number if any(length > wide for length, wide, *_ in axes) else 1
+    return [tuple(one(*axis) for axis in axes) for _ in range(many)]
+
+
+def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
+    """The slice of every tensor in a value: first and one past the last of each leading axis."""
+    if type(value) in TENSORS:
+        return _getitem(value, tuple(slice(*pair) for pair in keep[: value.dim()]))
+    values = items(value)
+    if values is None:
+        return value
+    parts = [part(item, keep) for item in values]
+    return parts if issubclass(type(value), list) else tuple(parts)

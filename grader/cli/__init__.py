@@ -1,0 +1,194 @@
+"""The command of a course: what the grader does, and what the course adds.
+
+Exit codes: 0 done; 1 done, and something is wrong with what was looked at; 2 the request itself
+could not be carried out; 130 interrupted. A fault of the program keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from grader import MANIFEST
+from grader.base.course import HERE, course
+from grader.base.errors import Refused
+from grader.cli.common import REFUSED, Command, any_console, visible
+from grader.cli.interrupt import Interrupt
+
+Handler = Callable[[argparse.Namespace], int]
+_OF_FILES = (
+    FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError,
+)  # fmt: skip
+# Errors that name no file but come from the machine: a full or read-only disk, a port in use, and a
+# reader of the output that has closed it, such as `head`.
+_OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EADDRINUSE, errno.EPIPE)
+
+
+class Group(NamedTuple):
+    """Commands that belong together; only the first ones appear in the help of ``course``."""
+
+    says: str
+    first: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def group(says: str, first: str, others: str) -> Group:
+    """A group from names of commands with blanks between."""
+    return Group(says, tuple(first.split()), tuple(others.split()))
+
+
+GROUPS = {
+    "learn": group("assignments as a student", "check reset", "prove verify"),
+    "teach": group(
+        "assignments as an instructor",
+        "exercises handout grade analyse",
+        "regrade rubric defend similar release-solutions roster collect export rename migrate hub"
+        " doctor",
+    ),
+    "measure": group("the exercises themselves", "matrix", "attacks"),
+}
+
+
+def parser(
+    more: Sequence[ModuleType] = (),
+    groups: Mapping[str, Group] = GROUPS,
+    description: str = "Release, check and grade assignments.",
+) -> Course:
+    """The whole command line.
+
+    ``more``: the course's own modules of commands, each with a ``register``; ``groups``: all
+    commands of both.
+    """
+    # Imported only here, where :func:`main` hears Ctrl-C already.
+    from grader.cli import (
+        analyse,
+        check,
+        defend,
+        grading,
+        handout,
+        hub,
+        lms,
+        prove,
+        rubric,
+        term,
+        walls,
+    )
+
+    top = Course(
+        groups,
+        prog="course",
+        description=description,
+        epilog="`course COMMAND --help` explains a command; `course help GROUP` lists the commands"
+        " of a group, and `course help --all` lists all of them. Exit codes: 0 success,"
+        " 1 a problem was found, 2 the request was refused, 130 interrupted. Set"
+        " COURSE_TRACEBACK=1 to see where a refusal came from.",
+    )
+    commands = top.commands = top.add_subparsers(
+        metavar="COMMAND", required=True, parser_class=Command
+    )
+
+    def add(name: str, handler: Handler, says: str, **more: Any) -> Command:
+        parser = commands.add_parser(name, help=says, **more)
+        parser.set_defaults(handler=handler)
+        return parser
+
+    own = (check, prove, grading, rubric, lms, handout, term, analyse, defend, walls, hub)
+    for module in (*own, *more):
+        module.register(add)
+    explain = add("help", top.run_help, "list the commands of a group, or explain one command")
+    explain.add_argument("name", nargs="?", help=f"a command, or {', '.join(groups)}")
+    explain.flags(all="list every command")
+    return top
+
+
+class Course(argparse.ArgumentParser):
+    """The ``course`` command, whose help shows a few commands of each group."""
+
+    commands: Any
+
+    def __init__(self, groups: Mapping[str, Group], **more: Any) -> None:
+        super().__init__(**more)
+        self.groups = groups
+
+    def format_help(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
+        """The first commands of every group, or those of the chosen groups."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        says = {action.dest: action for action in self.commands._choices_actions}
+        for name, commands in (
+            chosen or {name: g.first for name, g in self.groups.items()}
+        ).items():
+            formatter.start_section(f"{name} ({self.groups[name].says})")
+            formatter.add_arguments([says[command] for command in commands])
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+    def run_help(self, arguments: argparse.Namespace) -> int:
+        """Print the help of a command, of a group or of all groups."""
+        name, every = arguments.name, {name: g.first + g.others for name, g in self.groups.items()}
+        if name is None:
+            text = self.format_help(every if arguments.all else None)
+        elif name in self.groups:
+            text = self.format_help({name: every[name]})
+        elif name in self.commands.choices:
+            text = self.commands.choices[name].format_help()
+        else:
+            raise Refused(f"no command or group {name!r}; the groups are {', '.join(self.groups)}")
+        print(text, end="")
+        return 0
+
+
+def main(argv: Sequence[str] | None = None, made: Callable[[], Course] = parser) -> int:
+    """Run one command of the parser that is ``made``, and return its exit code."""
+    with Interrupt() as interrupt:
+        try:
+            any_console()
+            arguments = made().parse_args(argv)
+            arguments.interrupt = interrupt
+            handler: Handler = arguments.handler
+            return handler(arguments)
+        except KeyboardInterrupt:
+            return interrupt.say()
+        except Exception as error:
+            # An import may have turned Ctrl-C into another exception.
+            if interrupt.pressed:
+                return interrupt.say()
+            line = _in_a_line(error)
+            if line is None:
+                raise
+            if os.environ.get("COURSE_TRACEBACK") == "1":
+                traceback.print_exc()
+            print(f"course: {visible(line)}", file=sys.stderr)
+            return REFUSED
+
+
+def _in_a_line(error: Exception) -> str | None:
+    """The message of an error that is no fault of the program, else None."""
+    if isinstance(error, ImportError):
+        if (HERE / MANIFEST).is_file():
+            return f"{error.name} is not part of what students get"
+        if isinstance(error, ModuleNotFoundError) and not _ours(f"{error.name}."):
+            return f"{error.name} is not installed: `make install` installs everything"
+        return None
+    if isinstance(error, OSError):
+        named = error.filename is not None or isinstance(error, _OF_FILES)
+        return str(error) if named or error.errno in _OUTSIDE else None
+    # Training says at which step of which run its loss stopped being a number.
+    return str(error) if isinstance(error, Refused | FloatingPointError) else None
+
+
+def _ours(module: str) -> bool:
+    """Whether a module is one of the course or of the grader."""
+    names = ["grader"]
+    with contextlib.suppress(Refused):  # where there is no course
+        names += course().folders
+    return module.startswith(tuple(f"{name}." for name in names))

@@ -1,0 +1,176 @@
+"""``course roster``, ``collect`` and ``export``: files of learning management systems."""
+
+import argparse
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from grader.base.errors import Refused
+from grader.cli.common import FOUND_WRONG, Add, Command, add_db, add_json, checkout, emit, iso
+
+
+def register(add: Add) -> None:
+    """Add the commands."""
+    roster = add(
+        "roster",
+        run_roster,
+        "import names, ids, sections and groups from a learning management system",
+    )
+    roster.add_argument("action", choices=["import"], help="import the list")
+    roster.add_argument("file", type=Path, metavar="FILE", help="a CSV file exported by the system")
+    roster.option(
+        "--id FIELD",
+        "the field that names the folders of new students: login, email, number or key"
+        " (default: the first that exists)",
+        "",
+    )
+    _add_common(roster, "from")
+
+    collect = add("collect", run_collect, "import a system's archive of submissions")
+    collect.add_argument("file", type=Path, metavar="FILE.zip", help="the archive as downloaded")
+    collect.option("--assignment NAME", "for example 03_attention (default: by the notebooks)", "")
+    collect.option(
+        "--worksheet FILE", "Moodle's grading worksheet, which has names and times", type=Path
+    )
+    collect.option(
+        "--zone", "time zone of the system, for example Europe/Berlin (default: UTC)", "UTC"
+    )
+    collect.option(
+        "--late-at TIME",
+        "time of work that is marked late without a time, for example 2026-10-20T08:00",
+        type=iso(datetime.fromisoformat, "time such as 2026-10-20T08:00"),
+    )
+    _add_common(collect, "from")
+
+    export = add("export", run_export, "write changed scores into a system's own exported file")
+    export.add_argument("file", type=Path, metavar="FILE", help="the file exported by the system")
+    export.add_argument(
+        "--assignment",
+        action="append",
+        default=[],
+        metavar="NAME[=TITLE]",
+        help="only this assignment, and the title of its column there (default: all, by name);"
+        " repeatable",
+    )
+    export.option("--out FILE", "output file (default: FILE-upload)", type=Path)
+    export.flags(
+        feedback="also pack new pages of feedback",
+        scale="rescale scores where the system has another maximum",
+        unfinished="also export scores that still wait for a person",
+        overwrite="also replace scores that were entered there",
+    )
+    _add_common(export, "for")
+
+
+def _add_common(parser: Command, which: str) -> None:
+    parser.add_argument(
+        f"--{which}",
+        dest="system",
+        default="",
+        required=which == "for",
+        metavar="SYSTEM",
+        help="canvas, moodle, blackboard, brightspace or ilias"
+        + ("" if which == "for" else " (default: recognised by the file)"),
+    )
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="FIELD=HEADER",
+        help="title of a column in another language, for example name='Nom complet'; repeatable",
+    )
+    parser.option("--encoding", "encoding of a file that does not state it (default: UTF-8)", "")
+    parser.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    parser.flags(dry_run="print what would be done, change nothing")
+    add_db(parser)
+    add_json(parser)
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def _course(arguments: argparse.Namespace) -> Path:
+    from grader.lms.formats import SYSTEMS
+
+    if arguments.system and arguments.system not in SYSTEMS:
+        raise Refused(f"no system {arguments.system!r}; there are {', '.join(SYSTEMS)}")
+    return arguments.course or checkout()
+
+
+def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str) -> None:
+    """Print the report as JSON or line by line, and the summary."""
+    from grader.intake.parsing import plain
+
+    lines: list[str] = []
+    for title, items in report.items():
+        if items:
+            lines += [f"{title.replace('_', ' ')}:", *(f"  {plain(item)}" for item in items)]
+    emit(arguments, {**report, "done": not arguments.dry_run, "says": line}, *lines, line)
+
+
+def run_roster(arguments: argparse.Namespace) -> int:
+    """Import a list, or print what that would do."""
+    from grader.lms import importing
+
+    course = _course(arguments)
+    imported = importing.plan(
+        course, arguments.file, arguments.system, named=arguments.id,
+        columns=_pairs(arguments.column), encoding=arguments.encoding, db=arguments.db,
+    )  # fmt: skip
+    if not arguments.dry_run:
+        importing.apply(course, imported, arguments.db)
+    counts = ", ".join(f"{len(imported.report[part])} {part}" for part in ("new", "changed"))
+    done = "nothing imported (dry run)" if arguments.dry_run else "imported"
+    line = f"{len(imported.students)} students from {imported.system}, {counts}; {done}"
+    _told(arguments, imported.report, line)
+    return 0
+
+
+def run_collect(arguments: argparse.Namespace) -> int:
+    """Collect an archive, or print what that would do."""
+    from grader import authoring
+    from grader.lms import collecting, csv_table, submissions
+
+    course = _course(arguments)
+    names = [source.stem for source in authoring.sources(checkout())]
+    worksheet = arguments.worksheet and csv_table.read(arguments.worksheet, arguments.encoding)
+    work = submissions.Submissions(
+        arguments.file, course, arguments.system, worksheet, _pairs(arguments.column), arguments.db
+    )
+    with closing(work.archive):
+        collector = collecting.Collector(
+            course, work, names, arguments.assignment, arguments.zone, arguments.late_at
+        )
+        if not arguments.dry_run:
+            collector.apply()
+    left_out = len(work.report["not_collected"])
+    done = "nothing collected (dry run)" if arguments.dry_run else "collected"
+    line = (
+        f"{collector.name} from {work.system}: {len(collector.fresh)} of"
+        f" {len(collector.hand_ins)} submissions are new, {left_out} left out; {done}"
+    )
+    _told(arguments, work.report, line)
+    return FOUND_WRONG if left_out else 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Fill in a system's file, or print what that would do."""
+    from grader.lms import exporting
+
+    course, file = _course(arguments), arguments.file
+    options = exporting.ExportOptions(
+        columns=_pairs(arguments.assignment), headers=_pairs(arguments.column),
+        encoding=arguments.encoding, scale=arguments.scale, unfinished=arguments.unfinished,
+        overwrite=arguments.overwrite, feedback=arguments.feedback,
+    )  # fmt: skip
+    exporter = exporting.Exporter(course, file, arguments.system, options, arguments.db)
+    out = arguments.out or file.with_name(f"{file.stem}-upload{file.suffix}")
+    written = [] if arguments.dry_run else exporter.apply(out)
+    report = exporter.report
+    done = "nothing written (dry run)" if arguments.dry_run else ", ".join(map(str, written))
+    unmatched = len(report["in_the_file_and_not_known_here"])
+    unmatched += len(report["scored_here_and_not_in_the_file"])
+    line = f"{len(exporter.changes)} scores change, {unmatched} without a counterpart"
+    _told(arguments, report, f"{line}; {done or 'nothing to export'}")
+    return FOUND_WRONG if unmatched or report["entered_there_and_left"] else 0

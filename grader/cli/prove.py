@@ -1,0 +1,98 @@
+"""``course prove`` and ``course verify``: a learner's answers, for whoever wants to see them."""
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.base.errors import Refused
+from grader.cli.common import FOUND_WRONG, Add, add_json, emit, say, sources
+
+
+def register(add: Add) -> None:
+    """Add the commands."""
+    prove = add("prove", run_prove, "pack your answers into a signed file that others can verify")
+    prove.add_argument(
+        "notebook", nargs="+", type=Path, help="for example exercises/03_attention/…"
+    )
+    prove.option("--into FILE", "output file (default: proof.json)", Path("proof.json"))
+    prove.option("--name NAME", "your name, if you want it in the file", "")
+    prove.flags(path="include the history of your checks, if ~/course-path.jsonl has it")
+
+    verify = add(
+        "verify", run_verify, "grade a proof again, and print two questions about its code"
+    )
+    verify.add_argument("proof", type=Path, help="a file that `course prove` made")
+    verify.flags(
+        unsafe="run its code, which is a stranger's, without a sandbox: it can then read and write"
+        " whatever you can"
+    )
+    add_json(verify)
+
+
+def run_prove(arguments: argparse.Namespace) -> int:
+    """Check each notebook as `course check` does, then pack and sign."""
+    from importlib.metadata import version
+
+    from grader.base.files import write_whole
+    from grader.student import proof
+    from grader.student.selfcheck import rehearse
+
+    root, notebooks = sources(), []
+    for path in arguments.notebook:
+        say(f"checking {path}")
+        result = rehearse(path, root)
+        claims = {report["exercise"]: report["score"] for report in result.reports}
+        notebooks.append(proof.packed(path, root, claims))
+    names = [one.name for one in notebooks]
+    if len(set(names)) < len(names):
+        raise Refused(f"two notebooks belong to the same assignment: {', '.join(names)}")
+    exercises = {name for one in notebooks for name in one.points}
+    steps = proof.read_path(Path.home(), exercises) if arguments.path else []
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    facts = {"made": made, "course": version("attention-course"), "name": arguments.name}
+    text, key = proof.sign(proof.Proof(notebooks=notebooks, path=steps, **facts))
+    write_whole(arguments.into, text)
+    points = sum(sum(one.points.values()) for one in notebooks)
+    print(f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} earlier"
+          f" checks; its key begins {key}. Keep that with the file: it shows that the file is"
+          " yours.")  # fmt: skip
+    return 0
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Print the verdicts, false claims of the file, and the questions."""
+    import tempfile
+
+    from grader.intake.parsing import plain
+    from grader.judge import doctor
+    from grader.judge.forkserver import ForkServer
+    from grader.student.proof import read
+    from grader.student.verify import verify
+
+    content, key = read(arguments.proof)
+    with tempfile.TemporaryDirectory(prefix="course-proof-") as folder:
+        kits = Path(folder, "package")
+        with doctor.behind_walls(ForkServer(kits, walls=not arguments.unsafe)) as forkserver:
+            verified = verify(content, sources(), forkserver, say)
+    faults = [fault for one in verified for fault in one.faults]
+    who = f"{content.name} (according to its author)" if content.name else "an unnamed person"
+    lines = [f"a proof of {content.made[:10]} by {who}, course {content.course}"]
+    lines.append(f"unchanged since it was signed; its key begins {key}")
+    for one in verified:
+        lines += one.lines()
+    for step in content.path:
+        fallen = f"; not: {', '.join(step.fallen)}" if step.fallen else ""
+        lines.append(f"  {step.on[:16]} {step.exercise} {step.points:g}{fallen}")
+    for number, question in enumerate((q for one in verified for q in one.questions), 1):
+        lines += ["", f"{number}. {question.exercise}: {question.text}"]
+        lines += question.code.splitlines()
+        lines += [f"   {chr(65 + n)}) {option}" for n, option in enumerate(question.options)]
+        lines.append(f"   answer: {question.answer}. {question.why}")
+    points = sum(one.judged.score for one in verified)
+    end = f"NOT verified: {len(faults)} faults" if faults else f"verified: {points:g} points"
+    facts = {"made": content.made, "name": content.name, "key": key, "points": points,
+             "notebooks": [one.data() for one in verified],
+             "path": [step.model_dump() for step in content.path]}  # fmt: skip
+    # Any line may contain a stranger's text.
+    emit(arguments, facts, *(plain(line, 2000) for line in lines), end)
+    return FOUND_WRONG if faults else 0

@@ -1,0 +1,165 @@
+"""``course rubric``: marking of written answers, question by question."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.base.errors import Refused
+from grader.cli.common import Add, add_db, add_json, checkout, emit
+
+if TYPE_CHECKING:
+    from grader.review.written import WrittenAnswer, WrittenQuestion
+    from grader.rubrics import Rubric
+
+WIDTH = 100
+ASKED = "points (1 3: all of these; 2=0.5: some; 0: none; Enter: later; q: stop) "
+
+
+def register(add: Add) -> None:
+    """Add the command."""
+    rubric = add(
+        "rubric",
+        run_rubric,
+        "mark written answers by their rubrics, one question through all students",
+    )
+    rubric.add_argument("assignment", help="for example 03_attention")
+    rubric.add_argument(
+        "cell", nargs="?", default="", help="only this question, given by the id of its cell"
+    )
+    rubric.option("--course", "folder that contains autograded/ (default: the checkout)", type=Path)
+    rubric.flags(blind="hide names, and shuffle the answers by --seed")
+    rubric.option("--seed TEXT", "seed of the order (default: 1)", "1")
+    rubric.flags(
+        again="also answers that have been marked already",
+        second="mark a sample again without seeing the first marks, and print how far both agree",
+    )
+    rubric.option("--sample N", "size of the sample (default: 20)", 20)
+    sheet = rubric.add_mutually_exclusive_group()
+    for name, says in (
+        ("--csv", "write a table to fill in instead"),
+        ("--read", "read marks from such a table"),
+    ):
+        sheet.add_argument(name, type=Path, metavar="FILE", help=says)
+    rubric.option("--encoding", "encoding of a table that does not state it (default: UTF-8)", "")
+    rubric.flags(dry_run="print what would be done, change nothing")
+    add_db(rubric)
+    add_json(rubric)
+
+
+def run_rubric(arguments: argparse.Namespace) -> int:
+    """Mark at the terminal, or by a table."""
+    from grader.base.files import write_whole
+    from grader.review import rubric_table
+    from grader.review.written import SecondLook, WrittenQuestion, questions
+
+    table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
+    if arguments.json and not (table or dry):
+        raise Refused("--json needs --csv, --read or --dry-run, because marks are typed otherwise")
+    if arguments.sample < 1:
+        raise Refused(f"--sample {arguments.sample}: at least 1 is needed")
+    root, name = checkout(), arguments.assignment
+    cells = [arguments.cell] if arguments.cell or table else list(questions(root, name))
+    kind = SecondLook if arguments.second else WrittenQuestion
+    asked = [kind(arguments.course or root, root, name, c, arguments.db) for c in cells]
+    seed = arguments.seed if arguments.blind or arguments.second else ""
+    facts: dict[str, Any] = {"assignment": name, "written": 0, "questions": {}}
+    for question in asked:
+        if isinstance(question, SecondLook):
+            question.sample = arguments.sample
+        if arguments.read:
+            marks = rubric_table.read(arguments.read, question, arguments.encoding, again=again)
+            facts["written"] += question.write(marks, again=again, dry_run=dry)
+        elif arguments.csv and not dry:
+            answers = question.answers(seed)
+            text = rubric_table.table(question.rubric, answers, blind=bool(seed))
+            # A table that nobody has filled in yet may be replaced.
+            if arguments.csv.exists() and arguments.csv.read_bytes() != text.encode():
+                raise Refused(f"{arguments.csv} exists already: choose another file")
+            write_whole(arguments.csv, text)
+        elif not dry and not table:
+            count, stopped = _mark(question, seed, again=again)
+            facts["written"] += count
+            if stopped:
+                break
+    for question in asked:
+        answers = question.answers()
+        counts: dict[str, Any] = {"answers": len(answers), "waiting": sum(a.waits for a in answers)}
+        line = f"{question.cell}: {counts['waiting']} of {counts['answers']} wait"
+        if isinstance(question, SecondLook):
+            both = question.agreement()
+            counts |= {"agreement": vars(both)}
+            line += f"; {both.line()}"
+        facts["questions"][question.cell] = counts
+        if not arguments.json:
+            print(f"  {line}")
+    done = f"would write {facts['written']} marks" if dry else f"{facts['written']} marks written"
+    if arguments.csv:
+        done = f"{'would write' if dry else 'table'} {arguments.csv}"
+    emit(arguments, facts, f"{name}: {done}")
+    return 0
+
+
+def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bool]:
+    """Ask for each answer; return the number marked, and whether the marker stopped."""
+    from grader.intake.parsing import plain
+    from grader.review.written import WrittenMark
+
+    answers = [answer for answer in question.answers(seed) if answer.waits or again]
+    written = 0
+    for place, answer in enumerate(answers, 1):
+        who = "" if seed else f" · {plain(answer.student)}"
+        print(f"\n{question.cell} · {place} of {len(answers)} · {answer.key}{who}\n")
+        for line in answer.text.splitlines():
+            print(textwrap.fill(plain(line, 30_000), WIDTH, initial_indent="    ",
+                                subsequent_indent="    "))  # fmt: skip
+        print(f"\n{_rubric(question.rubric, answer)}\n")
+        try:
+            while (given := _points(question.rubric, typed := input(ASKED).strip())) is None:
+                if typed in ("", "q"):
+                    break
+            if given is not None:
+                comment = input("comment (Enter: leave it) ").strip() or answer.comment
+        except EOFError:
+            typed, given = "q", None
+        if given is not None:
+            mark = WrittenMark(answer.student, given, comment, answer.key)
+            written += question.write([mark], again=again)
+        elif typed == "q":
+            return written, True
+    return written, False
+
+
+def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
+    """Numbered criteria with their points."""
+    given = answer.given or [None] * len(rubric.criteria)
+    lines = [
+        f"{number:3}  {c.points:3g}  {c.says}" + ("" if had is None else f" (given {had:g})")
+        for number, (c, had) in enumerate(zip(rubric.criteria, given, strict=True), 1)
+    ]
+    if answer.score is not None:
+        lines.append(f"     score: {answer.score:g} of {rubric.points:g}")
+    return "\n".join([*lines, *textwrap.wrap(rubric.note, WIDTH - 5, initial_indent="     ",
+                                             subsequent_indent="     ")])  # fmt: skip
+
+
+def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
+    """Typed points by criterion; None, with a printed reason, if they are invalid."""
+    given = dict.fromkeys(range(1, len(rubric.criteria) + 1), 0.0)
+    if typed in ("", "q"):
+        return None
+    try:
+        for word in typed.split() if typed != "0" else ():
+            place, _, points = word.partition("=")
+            most = rubric.criteria[int(place) - 1].points if int(place) in given else None
+            if most is None:
+                raise ValueError(f"there is no criterion {place}")
+            given[int(place)] = float(points) if points else most
+        if fault := rubric.fault(list(given.values())):
+            raise ValueError(fault)
+    except ValueError as error:
+        print(f"  {error}")
+        return None
+    return tuple(given.values())

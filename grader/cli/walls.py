@@ -1,0 +1,144 @@
+"""``course doctor`` and ``course attacks``: tests of the sandbox and of the grader."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.base.errors import Refused
+from grader.cli.common import (
+    FOUND_WRONG,
+    Add,
+    add_db,
+    add_json,
+    checkout,
+    emit,
+    instrument,
+    jobs,
+)
+
+if TYPE_CHECKING:
+    from grader.review.preflight import CourseExchange, Remark
+
+
+def register(add: Add) -> None:
+    """Add the command."""
+    doctor = add(
+        "doctor",
+        run_doctor,
+        "check that students' code can be sandboxed here, and that exchange and clocks are right",
+    )
+    doctor.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    add_db(doctor)
+    add_json(doctor)
+
+    attacks = add(
+        "attacks", run_attacks, "grade a class of every known attack and of honest students"
+    )
+    attacks.add_argument("attack", nargs="*", help="for example gradebook-points (default: all)")
+    attacks.option("--jobs N", "submissions at a time (default: 2)", 2)
+    add_json(attacks)
+
+
+def run_doctor(arguments: argparse.Namespace) -> int:
+    """Print the machine's facilities and the outcome of each probe."""
+    from grader.judge import doctor
+    from grader.judge.forkserver import ForkServer, WorkerFailed
+
+    facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
+    probes: dict[str, bool] = {}
+    refused = ""
+    where = _exchange(arguments)
+    places = [where.root, arguments.course or checkout()] if where else []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with ForkServer(Path(folder)) as forkserver:
+                probes = doctor.examine(forkserver, places)
+                facts["a user for every worker"] = forkserver.own_users
+                facts["caps on all processes of a worker together"] = bool(forkserver.group)
+        except WorkerFailed as failed:
+            refused = str(failed)
+    escaped = [name for name, got_out in probes.items() if got_out]
+    remarks = _premises(arguments, where) if where else []
+    lines = [
+        f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}"
+        for name, value in facts.items()
+    ]
+    lines += [f"  {'ESCAPED' if out else 'held':8} {name}" for name, out in probes.items()]
+    if refused:
+        lines.append(f"\n{refused}\n\n{ADVICE}")
+    lines += [f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}" for remark in remarks]
+    held = len(probes) - len(escaped)
+    line = f"walls {held}/{len(probes)} hold" if probes else "no walls here: grading refuses"
+    wrong = [remark.says for remark in remarks if remark.wrong]
+    notes = [remark.says for remark in remarks if not remark.wrong]
+    data = {"facts": facts, "escaped": escaped, "refused": refused, "wrong": wrong, "notes": notes}
+    emit(arguments, data, *lines, line)
+    return FOUND_WRONG if refused or escaped or wrong else 0
+
+
+def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
+    """The exchange of the course, if there is a course."""
+    from grader.review import preflight
+
+    try:
+        root = checkout()
+    except Refused:
+        if arguments.course:
+            raise
+        return None  # the sandbox can be tested anywhere
+    return preflight.exchange_of(arguments.course or root, root)
+
+
+def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Remark]:
+    """Other faults that would stop grading."""
+    from grader import authoring
+    from grader.records import roster
+    from grader.review import preflight
+
+    course = arguments.course or checkout()
+    return preflight.remarks(
+        course,
+        where,
+        [source.stem for source in authoring.sources(checkout())],
+        roster.students(course, arguments.db),
+    )
+
+
+def run_attacks(arguments: argparse.Namespace) -> int:
+    """Print the outcome of each attack, then the summary line."""
+    from tqdm import tqdm
+
+    root = checkout()
+    attacks = instrument("grader.attacks.class_of_attacks")
+    by_name = {attack.name: attack for attack in attacks.ATTACKS}
+    if unknown := sorted(set(arguments.attack) - set(by_name)):
+        raise Refused(f"no attack {', '.join(unknown)}; there are {', '.join(by_name)}")
+    many = jobs(arguments)
+    chosen = [by_name[name] for name in arguments.attack] or list(attacks.ATTACKS)
+    tqdm.monitor_interval = 0  # its thread would be there when judges are forked
+    with (
+        tempfile.TemporaryDirectory(prefix="course-attacks-") as folder,
+        tqdm(unit="submission", disable=arguments.json) as bar,
+    ):
+        outcome = attacks.run(
+            root,
+            Path(folder, "course"),
+            attacks=chosen,
+            jobs=many,
+            say=lambda verdict: bar.update(),
+        )
+    lines = [case.text() for case in [*outcome.attacks, *outcome.honest]]
+    emit(arguments, outcome.data(), *lines, outcome.summary())
+    return 0 if outcome.good else FOUND_WRONG
+
+
+ADVICE = """\
+Grading needs Linux 5.12 or newer and permission to make user namespaces. Inside Docker, start the
+container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`, or grade
+outside. On Ubuntu 24, `sysctl kernel.apparmor_restrict_unprivileged_userns=0` allows them. macOS
+and Windows have none: grade in a virtual machine. `course grade --unsafe` does without walls.\
+"""

@@ -1,0 +1,124 @@
+"""Grading an answer where what its exercise forbids has been gone since before its first line.
+
+No text of a student is read for it: whatever an answer is called or how it is put together, the
+forbidden is not there, and what it earns without counts. A person is asked by what *ran*.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from grader.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
+from grader.checks.exercise import Exercise
+from grader.checks.forbidden import FORBIDDEN, refuses
+from grader.checks.grading import grade
+from grader.checks.operator_recorder import unusual
+from grader.checks.recognition import recognise
+from grader.checks.report import Report
+from grader.intake import parsing
+from grader.judge.channel import Worker
+from grader.judge.session import Session
+
+# How a note asks for a person, and of how many operators it tells.
+PLEASE = "please read the answer"
+MOST_NAMES = 8
+
+
+def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
+    report = grade(exercise, proxy, seed, reveal=False)
+    if not report.full:
+        report.mistakes = recognise(exercise, report, seed)
+    # What it returned has been compared and could fill the memory; what it raised is told.
+    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
+    return report
+
+
+@dataclass
+class Bare:
+    """A session that lacks some kinds, and the cells that were run in it."""
+
+    session: Session[Worker]
+    ran: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Grader:
+    """Grades the answers of a notebook; ``start`` begins a session that lacks some kinds."""
+
+    start: Callable[[Sequence[str]], Session[Worker]]
+    seed: str
+    notes: list[str]
+    bare: dict[tuple[str, ...], Bare] = field(default_factory=dict)
+
+    def report(self, exercise: Exercise, session: Session[Worker]) -> Report:
+        """What the answer comes to; the process of one that raises AnswerLost is another then."""
+        if not exercise.forbidden:
+            return self._graded(exercise, session)
+        bare = self._beside(exercise.forbidden, session.prefix)
+        report: Report | None = None
+        ran: list[str] = []
+        try:
+            report = self._graded(exercise, bare)
+            ran = bare.worker.proxy().seen()
+        except AnswerLost:
+            if bare.left > 0:
+                raise
+        if report is None or not report.full:
+            # Its sentences say what was refused; without the forbidden, names are missing.
+            usual = self._graded(exercise, session)
+            if report is None:
+                self._ask(
+                    f"There was no time left to grade {exercise.id} where what it may not use"
+                    f" cannot be reached: {usual.score:g} points stand"
+                )
+                return usual
+            if report.score < usual.score:
+                self.notes.append(
+                    f"The answer of {exercise.id} earns {report.score:g} instead of"
+                    f" {usual.score:g} where what it may not use cannot be reached at all; that"
+                    " counts."
+                )
+            else:
+                report = usual
+        # Of what any exercise forbids it is settled where it may be used.
+        odd = unusual(name for name in ran if not refuses(tuple(FORBIDDEN), name))
+        if report.score and odd:
+            self._ask(
+                f"The answer of {exercise.id} earns {report.score:g} points with what right"
+                f" answers do without: {', '.join(f'`{name:.60}`' for name in odd[:MOST_NAMES])}"
+            )
+        return report
+
+    def _graded(self, exercise: Exercise, session: Session[Worker]) -> Report:
+        try:
+            return _report(exercise, session.worker.proxy(), self.seed)
+        except AnswerLost as lost:
+            session.replay(lost)
+            raise
+
+    def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session[Worker]:
+        """A session without some kinds that has run the same cells."""
+        bare = self.bare.get(kinds)
+        if bare is not None and bare.ran != cells[: len(bare.ran)]:
+            # A cell has turned out to be fatal since.
+            bare.session.end()
+            bare = None
+        if bare is None:
+            bare = self.bare[kinds] = Bare(self.start(kinds))
+        for source in cells[len(bare.ran) :]:
+            bare.session.run(source)
+            bare.ran.append(source)
+        return bare.session
+
+    def _ask(self, why: str) -> None:
+        self.notes.append(f"{parsing.plain(why, 250)}; {PLEASE}.")
+
+    @property
+    def killed(self) -> bool:
+        """Whether a worker was ended from outside."""
+        return any(bare.session.killed for bare in self.bare.values())
+
+    def end(self) -> None:
+        """End the sessions."""
+        for bare in self.bare.values():
+            bare.session.end()
+        self.bare.clear()

@@ -1,0 +1,204 @@
+"""Judges on other machines: the same work as :mod:`.pool`, over dask.distributed.
+
+The command that grades is the only one that writes. What it has handed out and not got back, it
+hands out again, whatever became of workers, scheduler or network; a submission may so be judged
+twice, and is written once. An answer is let go as soon as it is there: the scheduler would have a
+dead worker's answers made again for as long as somebody holds on to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import logging
+import queue
+import sys
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grader.base.errors import Refused
+from grader.judge import judge_process
+from grader.judge.forkserver import JudgeDied, WorkerFailed
+from grader.judge.results import Files, Task, Verdict
+
+if TYPE_CHECKING:
+    from grader.judge.marking import Marker
+
+# Submissions that are handed out at the same time; more would only lie in the scheduler's memory.
+WINDOW = 256
+# What an answer that is on its way becomes when the connection breaks.
+_CUT = (OSError, concurrent.futures.CancelledError, asyncio.CancelledError)
+# Seconds between looks at whether scheduler and workers are still there.
+LOOK = 1.0
+
+
+def _tell(text: str) -> None:
+    print(f"course: {text}", file=sys.stderr, flush=True)
+
+
+class _Lost(Exception):
+    """There is no scheduler any more, or no way to it."""
+
+
+class Cluster:
+    """A scheduler's address, and for how many seconds to wait where nobody answers.
+
+    An address is ``tcp://host:8786``, or ``tls://`` with dask's own configuration. For measurements
+    ``idle`` are the seconds spent waiting for answers, and ``began`` is when the first was handed
+    out.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        patience: float = 120.0,
+        tell: Callable[[str], None] = _tell,
+        *,
+        walls: bool = True,
+    ) -> None:
+        try:
+            import distributed
+        except ModuleNotFoundError:
+            raise Refused(
+                "grading on a cluster needs dask.distributed: pip install -e '.[cluster]'"
+            ) from None
+        self._dask, self._closed = distributed, distributed.client.ClosedClientError
+        self.address, self.patience, self.tell, self.walls = address, patience, tell, walls
+        self.idle = self.began = 0.0
+        # It reports what is handled here; each part of it has a level of its own.
+        for name in [n for n in logging.root.manager.loggerDict if n.startswith("distributed")]:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[Any]:
+        """A connection, as soon as there is a scheduler."""
+        until, announced = time.monotonic() + self.patience, False
+        while True:
+            try:
+                client = self._dask.Client(self.address, timeout=min(10.0, self.patience))
+                break
+            except (ValueError, TypeError, RuntimeError) as error:
+                if not isinstance(error.__cause__ or error, OSError):
+                    raise Refused(f"--scheduler {self.address}: {error}") from None
+                failed: Exception = error
+            except OSError as error:
+                failed = error
+            if time.monotonic() > until:
+                raise Refused(
+                    f"no scheduler at {self.address} ({failed}): start `dask scheduler` there."
+                    " Nothing is lost; the same command goes on from here"
+                )
+            if not announced:
+                self.tell(f"waiting for a scheduler at {self.address}")
+                announced = True
+            time.sleep(LOOK)
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(Exception):
+                client.close(timeout=5)
+
+    def judge_all(
+        self, marker: Marker, tasks: Sequence[Task]
+    ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
+        """Judge many submissions, as many at a time as there are workers.
+
+        Yields each task with what came of it, as they finish.
+        """
+        waiting = {task.student: task for task in tasks}
+        self.began = 0.0
+        while waiting:
+            with self._client() as client:
+                answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+                # Named by whom it is about, so that an answer is never taken for another's.
+                out: dict[Any, Task] = {}
+                # Another name in every life, or a scheduler would answer with what failed before.
+                life = uuid.uuid4().hex
+
+                def hand_out(
+                    client: Any = client, out: dict[Any, Task] = out, life: str = life,
+                    answers: queue.SimpleQueue[Any] = answers,
+                ) -> None:  # fmt: skip
+                    held = {task.student for task in out.values()}
+                    for student, task in waiting.items():
+                        if len(out) >= WINDOW:
+                            break
+                        if student not in held:
+                            key = f"{marker.assignment.name}-{task.key[:16]}-{student}-{life}"
+                            request = judge_process.request(marker, task, walls=self.walls)
+                            future = client.submit(
+                                judge_process.judge, request, key=key, pure=False
+                            )
+                            out[future] = task
+                            future.add_done_callback(answers.put)
+
+                hand_out()
+                self.began = self.began or time.perf_counter()
+                while waiting:
+                    try:
+                        future = self._next(client, answers)
+                        done = self._answer(future)
+                    except _Lost:
+                        # The scheduler is gone, and with it all that it knew.
+                        self.tell(
+                            f"lost the scheduler at {self.address}; what is not graded comes again"
+                        )
+                        break
+                    task = out.pop(future)
+                    future.release()
+                    if waiting.pop(task.student, None):
+                        with contextlib.suppress(self._closed):  # seen at the next look
+                            hand_out()
+                        yield task, done
+
+    def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
+        """The next answer, or that the scheduler is gone."""
+        begun = since = time.monotonic()
+        announced = False
+        while True:
+            try:
+                future = answers.get(timeout=LOOK)
+                self.idle += time.monotonic() - begun
+                return future
+            except queue.Empty:
+                pass
+            if client.status != "running":
+                raise _Lost
+            if self._staffed(client):
+                since, announced = time.monotonic(), False
+            elif not announced:
+                self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
+                announced = True
+            if time.monotonic() - since > self.patience:
+                raise Refused(
+                    f"no worker at {self.address} for {self.patience:.0f} seconds: start"
+                    f" `dask worker {self.address} --nthreads 1`. Nothing is lost; the same command"
+                    " goes on from here"
+                )
+
+    def _staffed(self, client: Any) -> bool:
+        """Whether there is a worker; `scheduler_info` leaves workers out now and then."""
+        try:
+            return bool(client.nthreads())
+        except _CUT:
+            return True  # That the scheduler is gone is seen at the next look.
+
+    def _answer(self, future: Any) -> tuple[Verdict, Files] | JudgeDied:
+        try:
+            if future.status not in ("finished", "error"):
+                raise _Lost
+            error = future.exception() if future.status == "error" else None
+            answer = b"" if error else future.result()
+        except _CUT:
+            raise _Lost from None  # It was on its way here.
+        if error:
+            if isinstance(error, self._dask.KilledWorker):
+                return JudgeDied("worker after worker ended while at work on it")
+            raise WorkerFailed(
+                f"a worker at {self.address} cannot judge: {type(error).__name__}: {error}."
+                " Scheduler and workers need the same installation as this command"
+            )
+        return judge_process.answer(answer)

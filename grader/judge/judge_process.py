@@ -1,0 +1,206 @@
+"""Where a worker of a cluster judges: a process of its own, one submission after the other.
+
+A worker runs threads, and a process with threads cannot be forked as the grader forks. So it keeps
+a judge process, which has the warm parent and judges what it is handed, with the same unit of work
+as on one machine. This module imports next to nothing, because every worker and the scheduler load
+it; what is said crosses them as bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.base.course import course
+from grader.base.errors import Refused
+
+if TYPE_CHECKING:
+    from grader.judge.channel import Limits
+    from grader.judge.forkserver import ForkServer, JudgeDied
+    from grader.judge.marking import Marker
+    from grader.judge.results import Files, Task, Verdict
+
+# How often a submission is tried on which a judge process or its warm parent ended.
+ATTEMPTS = 2
+
+_here = threading.local()
+
+
+def request(marker: Marker, task: Task, *, walls: bool) -> bytes:
+    """A submission to be judged, and all that its grade is decided from, as bytes.
+
+    A worker whose library and sources have another hash than the marker's judges nothing.
+    """
+    name, seed, engine = marker.assignment.name, marker.seed, marker.engine
+    return pickle.dumps((name, task, seed, engine, marker.limits, walls))
+
+
+def answer(content: bytes) -> tuple[Verdict, Files] | JudgeDied:
+    """What :func:`judge` has returned, read.
+
+    Raises:
+        WorkerFailed: The worker cannot judge anything.
+    """
+    from grader.judge.forkserver import JudgeDied, WorkerFailed
+
+    kind, result = pickle.loads(content)
+    if kind == "failed":
+        raise WorkerFailed(result)
+    return result if kind == "done" else JudgeDied(result)
+
+
+def judge(request: bytes) -> bytes:
+    """Judge what :func:`request` returned, any number of times; :func:`answer` reads the rest."""
+    if not hasattr(_here, "process"):
+        _here.process = JudgeProcess()
+    process: JudgeProcess = _here.process
+    return process.ask(request)
+
+
+class JudgeProcess:
+    """A worker's side of it; started when it is first wanted, and again when it has ended."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._link: Connection | None = None
+
+    def ask(self, request: bytes) -> bytes:
+        """Hand over a request and wait for the answer."""
+        for _ in range(ATTEMPTS):
+            try:
+                link = self._link or self._start()
+                link.send_bytes(request)
+                return link.recv_bytes()
+            except (EOFError, OSError):
+                self.end()
+        return pickle.dumps(("died", f"the judge ended {ATTEMPTS} times while at work on it"))
+
+    def _start(self) -> Connection:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
+        one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+        # Behind Formgrader's button the caller holds a hub's token; who judges needs none.
+        env = {n: v for n, v in os.environ.items() if not n.startswith(("JUPYTERHUB_", "JPY_"))}
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env=env | one, stdin=subprocess.DEVNULL
+        )
+        theirs.close()
+        self._link = Connection(ours.detach())
+        return self._link
+
+    def end(self) -> None:
+        """End the process and all that it has started."""
+        if self._link:
+            self._link.close()
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+        self._process = self._link = None
+
+
+class _JudgeServer:
+    """The side of the process: answers requests, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.forkserver: ForkServer | None = None
+        self.walls = True
+        self.markers: dict[tuple[str, str, str], Marker] = {}
+
+    def handle(
+        self, assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
+    ) -> tuple[str, tuple[Verdict, Files] | str]:
+        """Judge; arguments are what :func:`request` packs."""
+        from grader.judge.forkserver import ForkServerLost, WorkerFailed
+
+        try:
+            marker = self._marker(assignment, seed, limits)
+            if marker.engine != engine:
+                return "failed", (
+                    f"the worker on {socket.gethostname()} has another version of the course than"
+                    " the command that asks it. Nothing was mixed: update both and start the worker"
+                    " again"
+                )
+            for _ in range(ATTEMPTS):
+                try:
+                    return "done", marker.judge(task, self._warm(walls), 0)
+                except ForkServerLost:
+                    self.leave()
+            return "died", "the warm parent of the worker ended again and again"
+        except (WorkerFailed, ValueError, OSError) as error:
+            return "failed", f"the worker on {socket.gethostname()}: {error}"
+
+    def _marker(self, assignment: str, seed: str, limits: Limits) -> Marker:
+        from grader.judge.marking import Marker
+
+        key = (assignment, seed, repr(limits))
+        if key not in self.markers:
+            # A request with another key is of another run: the library may have changed.
+            self.markers = {key: Marker(checkout(), assignment, seed, limits)}
+        return self.markers[key]
+
+    def _warm(self, walls: bool) -> ForkServer:
+        from grader.judge.doctor import behind_walls
+        from grader.judge.forkserver import ForkServer
+
+        if self.forkserver and self.walls != walls:
+            self.leave()
+        if not self.forkserver:
+            self.forkserver = behind_walls(ForkServer(self.folder / "kits", walls=walls))
+            self.walls = walls
+        return self.forkserver
+
+    def leave(self) -> None:
+        if self.forkserver:
+            self.forkserver.end()
+        self.forkserver = None
+
+
+def checkout() -> Path:
+    """The checkout that this installation of the library belongs to, with its assignments."""
+    root = course().root
+    if not (root / "solutions").is_dir():
+        raise Refused(
+            f"{root} holds no assignments: install the course on a worker from a checkout, with"
+            " `pip install -e .`"
+        )
+    return root
+
+
+def main(descriptor: int, parent: int) -> None:
+    """The process's life: read a request, judge it, answer."""
+    from grader.judge import fast_imports, sandbox
+
+    sandbox.die_with_parent()
+    if os.getppid() != parent:
+        return  # It was killed before this one could ask to be told.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    fast_imports.load("grader.judge.marking")
+    import torch
+
+    torch.set_num_threads(1)
+    link = Connection(descriptor)
+    with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
+        server = _JudgeServer(Path(folder))
+        with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
+            while True:
+                request = pickle.loads(link.recv_bytes())
+                link.send_bytes(pickle.dumps(server.handle(*request)))
+        server.leave()
+
+
+if __name__ == "__main__":
+    # By its own name, because pickled orders name the module.
+    from grader.judge.judge_process import main as live
+
+    live(int(sys.argv[1]), int(sys.argv[2]))

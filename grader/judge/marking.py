@@ -1,0 +1,134 @@
+"""Marking one hand-in: from its bytes to a verdict, a page and an autograded notebook.
+
+Knows no course folder and no gradebook, so that a process elsewhere can do it as well.
+"""
+
+import hashlib
+import time
+from pathlib import Path
+
+from grader import authoring
+from grader.card import book_url
+from grader.cells import id_of, marks
+from grader.checks import seeds
+from grader.checks.probe import out_of_memory
+from grader.checks.recognition import bank_reports
+from grader.engine import engine_hash
+from grader.intake import parsing
+from grader.judge import feedback, sandbox
+from grader.judge.channel import Limits
+from grader.judge.forkserver import ForkServer, ForkServerLost, WorkerFailed
+from grader.judge.judge import Judged, judge_notebook
+from grader.judge.results import Files, Task, Verdict
+
+# Bytes that judging one hand-in may take beyond what a judge has already.
+MOST_MEMORY = 2**30
+# How often a submission is judged whose worker was killed: by somebody, or by its own doing?
+TRIES = 2
+
+
+class Marker:
+    """Marks hand-ins of one assignment of a checkout."""
+
+    def __init__(self, root: Path, name: str, seed: str, limits: Limits | None = None) -> None:
+        self.assignment, self.seed = authoring.named(root, name), seed
+        # A verdict keeps by what it was decided; the page links to where the book is published.
+        self.engine, self.url = engine_hash(root, name), book_url(root)
+        self.limits = limits or Limits()
+        released = self.assignment.release.cells
+        self.answered = {id_of(c) for c in released if marks(c).get("solution")}
+
+    def prepare(self) -> None:
+        """Find out the reports of known mistakes, so that no two judges do."""
+        for exercise in self.assignment.exercises:
+            bank_reports(exercise)
+
+    def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
+        """In a judge's process: everything but writing, within a cap on memory."""
+        if task.reason:
+            return self.failed(task, task.reason)
+        try:
+            with sandbox.capped(MOST_MEMORY):
+                return self._judge(task, forkserver, judge)
+        except parsing.Unreadable as unreadable:
+            return self.failed(task, str(unreadable))
+        except (WorkerFailed, ForkServerLost):
+            raise
+        except Exception as error:
+            if out_of_memory(error):
+                return self.failed(
+                    task,
+                    f"Judging it takes more than {MOST_MEMORY // 2**20:,} MiB of memory. Clear"
+                    " all outputs, save, submit again.",
+                )
+            # One submission never stops a class; the instructor sees what happened.
+            why = f"The grader itself failed: {type(error).__name__}: {error}"
+            return self.failed(task, why, again=True)
+
+    def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
+        seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
+        tries: list[Judged] = []
+        until = time.monotonic() + self.limits.whole
+        while len(tries) < TRIES and (seconds := until - time.monotonic()) > 0:
+            submission = parsing.parse(task.content)
+            submission.modules = task.modules
+            tries.append(judge_notebook(
+                submission, self.assignment.release, seed, forkserver, self.limits, judge,
+                seconds=seconds,
+            ))  # fmt: skip
+            if not tries[-1].killed:
+                break
+        judged = max(tries, key=lambda one: (one.score, not one.killed))
+        verdict = self._verdict(task, judged)
+        page = feedback.page(self.assignment.name, task.student, judged, self.url)
+        # Writing it takes memory, too.
+        return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
+
+    def failed(self, task: Task, reason: str, *, again: bool = False) -> tuple[Verdict, Files]:
+        """No grade; ``again`` when the next run should try, because it was not the student."""
+        notes, key = list(task.came_with.notes), "" if again else task.key
+        verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
+                          reason=reason, engine=self.engine)  # fmt: skip
+        page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
+        return verdict, {"feedback": page}
+
+    def _verdict(self, task: Task, judged: Judged) -> Verdict:
+        released = {id_of(c): c.source for c in self.assignment.release.cells if id_of(c)}
+        handed_in = {id_of(c): c.source for c in judged.notebook.cells if id_of(c)}
+        unanswered = [
+            i
+            for i, c in handed_in.items()
+            if i in self.answered and c.strip() == released[i].strip()
+        ]
+        answers = {}
+        for mark in judged.marks:
+            own = feedback.answer_of(judged, mark)
+            answers[mark.grade_id] = hashlib.sha256(own.encode(errors="replace")).hexdigest()
+            if mark.score is not None or mark.grade_id not in unanswered:
+                continue
+            if feedback.written_beside(judged.notebook, self.assignment.release, mark.grade_id):
+                unanswered.remove(mark.grade_id)
+                judged.notes.append(
+                    f"The place for `{mark.grade_id}` is as it was released, but a text stands"
+                    " beside it: a person should read that."
+                )
+            else:
+                # As nbgrader does: nobody has to read what nobody has written.
+                mark.score, mark.reason = 0.0, "nothing was written here"
+        return Verdict(
+            task.student,
+            task.key,
+            judged.score,
+            judged.max_points,
+            exercises={m.grade_id: m.score for m in judged.marks},
+            worth={m.grade_id: m.max_points for m in judged.marks},
+            answers=answers,
+            unanswered=unanswered,
+            mistakes={
+                m.report.exercise: m.report.named
+                for m in judged.marks
+                if m.report and m.report.named
+            },
+            notes=[*judged.notes, *task.came_with.notes],
+            engine=self.engine,
+        )

@@ -1,0 +1,232 @@
+"""Judges side by side: processes that each take one submission at a time.
+
+They are forked from the process that calls :meth:`Pool.judge_all`, which alone writes anything. A
+judge that dies is replaced, and so is the warm parent; what it was at work on is tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from grader.base.errors import Refused
+from grader.judge.forkserver import (
+    ForkServer,
+    ForkServerLost,
+    JudgeDied,
+    WorkerFailed,
+)
+from grader.judge.sandbox import die_with_parent
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
+_Asked = TypeVar("_Asked", contravariant=True)
+_Made = TypeVar("_Made", covariant=True)
+
+# A submission on which this many judges died is not tried again.
+ATTEMPTS = 2
+
+
+class Judging(Protocol[_Asked, _Made]):
+    """What judges do with a task."""
+
+    def prepare(self) -> None:
+        """Compute what every judge needs, before judges are forked."""
+
+    def judge(self, task: _Asked, forkserver: ForkServer, judge: int) -> _Made:
+        """Do it, in a judge's process, whose number is ``judge``."""
+
+
+@dataclass
+class _Judge:
+    process: BaseProcess
+    link: Connection
+    task: Any = None
+    tried: int = 0
+
+
+class Pool:
+    """The judges of this machine, and the warm parent that gives them workers.
+
+    Entered as a context manager it starts the warm parent at once, which then imports while its
+    caller does; otherwise it is started with the first task. Before judges are forked, ``examine``
+    has a look at it.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], ForkServer],
+        jobs: int = 1,
+        examine: Callable[[ForkServer], object] = lambda forkserver: None,
+    ) -> None:
+        if jobs < 1:
+            raise Refused(f"jobs is {jobs}, wanted at least 1")
+        self.start, self.jobs, self.examine = start, jobs, examine
+        self.forkserver: ForkServer | None = None
+        self.judges: list[_Judge] = []
+
+    def __enter__(self) -> Pool:
+        self.forkserver = self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._dismiss()
+
+    def judge_all(
+        self, work: Judging[Task, Done], tasks: Sequence[Task]
+    ) -> Generator[tuple[Task, Done | JudgeDied], None, None]:
+        """Judge many submissions, as many at a time as there are judges.
+
+        Yields each task with what came of it, as they finish.
+        """
+        waiting = deque((task, 1) for task in tasks)
+        try:
+            if len(waiting) > 1:
+                self._warm()
+                work.prepare()
+            while waiting or self._busy():
+                if not self.judges:
+                    self._hire_all(work, min(self.jobs, len(waiting)))
+                self._hand_out(waiting)
+                ready = wait([judge.link for judge in self._busy()])
+                finished = [self._result(work, j) for j in self._busy() if j.link in ready]
+                for kind, content, task, tried in finished:
+                    if kind == "failed":
+                        raise WorkerFailed(content)
+                    if kind in ("died", "lost") and tried < ATTEMPTS:
+                        waiting.appendleft((task, tried + 1))
+                if "lost" in [kind for kind, *_ in finished]:
+                    # All judges of this life are about to notice: what they were at comes again.
+                    waiting.extendleft((judge.task, judge.tried) for judge in self._busy())
+                    self._dismiss()
+                # Before the writer is at work, so that no judge waits for it.
+                self._hand_out(waiting)
+                for kind, content, task, tried in finished:
+                    if kind == "done":
+                        yield task, content
+                    elif tried >= ATTEMPTS:
+                        yield task, JudgeDied(f"the judge ended {tried} times while at work on it")
+        finally:
+            self._dismiss()
+
+    def _busy(self) -> list[_Judge]:
+        return [judge for judge in self.judges if judge.task is not None]
+
+    def _result(self, work: Judging[Task, Done], judge: _Judge) -> tuple[str, Any, Task, int]:
+        """What came of a judge's task; a new judge is put in the place of a dead one."""
+        task, tried = judge.task, judge.tried
+        judge.task = None
+        try:
+            kind, content = judge.link.recv()
+        except (EOFError, OSError):
+            kind, content, number = "died", None, self.judges.index(judge)
+            judge.link.close()
+            judge.process.join()
+            self.judges[number] = self._hire(work, number)
+        return kind, content, task, tried
+
+    def _warm(self) -> ForkServer:
+        """The warm parent; from now on this process computes in one thread.
+
+        One in which torch has started threads hangs when it is forked, and waits for them while it
+        computes what is small.
+        """
+        self.forkserver = self.forkserver or self.start()
+        import torch  # not before the warm parent is at work
+
+        torch.set_num_threads(1)
+        return self.forkserver
+
+    def _hire_all(self, work: Judging[Task, Done], many: int) -> None:
+        self.examine(self._warm())
+        self.judges = [self._hire(work, number) for number in range(many)]
+
+    def _hire(self, work: Judging[Task, Done], number: int) -> _Judge:
+        ours, theirs = multiprocessing.Pipe()
+        process = multiprocessing.get_context("fork").Process(
+            target=_serve,
+            args=(os.getpid(), theirs, ours, work, self.forkserver, number),
+            daemon=True,
+        )
+        with held_back(signal.SIGINT):
+            process.start()
+        theirs.close()
+        return _Judge(process, ours)
+
+    def _hand_out(self, waiting: deque[tuple[Task, int]]) -> None:
+        """Give whoever is idle the next of what waits."""
+        for judge in self.judges:
+            if judge.task is None and waiting:
+                judge.task, judge.tried = waiting.popleft()
+                with contextlib.suppress(OSError):
+                    judge.link.send(judge.task)
+
+    def _dismiss(self) -> None:
+        """End everybody."""
+        for judge in self.judges:
+            judge.process.kill()
+            judge.process.join()
+            judge.link.close()
+        if self.forkserver:
+            self.forkserver.end()
+        self.judges, self.forkserver = [], None
+
+
+def of_course(course: Path, jobs: int = 1, *, walls: bool = True) -> Pool:
+    """The judges for the hand-ins of a course folder, which workers must not see."""
+
+    def examine(forkserver: ForkServer) -> None:
+        from grader.judge import doctor
+
+        doctor.behind_walls(forkserver, [course])
+
+    return Pool(partial(ForkServer, course / ".kits", judges=jobs, walls=walls), jobs, examine)
+
+
+@contextlib.contextmanager
+def held_back(number: signal.Signals) -> Iterator[None]:
+    """Let a signal wait, so that no process is forked that would handle it as its parent does."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(
+    parent: int,
+    link: Connection,
+    other_end: Connection,
+    work: Judging[Any, Any],
+    forkserver: ForkServer,
+    number: int,
+) -> None:
+    die_with_parent()
+    if os.getppid() != parent:
+        os._exit(0)  # it was killed before this one could ask to be told
+    # Ctrl-C reaches the whole group; the writer decides what becomes of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    other_end.close()
+    while True:
+        try:
+            task = link.recv()
+        except (EOFError, OSError):
+            os._exit(0)
+        try:
+            answer = ("done", work.judge(task, forkserver, number))
+        except ForkServerLost as lost:
+            answer = ("lost", str(lost))
+        except WorkerFailed as failed:
+            answer = ("failed", str(failed))
+        link.send(answer)

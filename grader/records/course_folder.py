@@ -1,0 +1,77 @@
+"""What a course folder keeps beside students' work: one lock, the seeds, files that are whole."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.base.errors import Refused
+from grader.base.files import write_whole
+from grader.checks import seeds
+
+SEEDS = ".grading-seeds.json"
+# What a student is called and shall be called, while that is being changed.
+RENAMING = ".renaming.json"
+
+
+@contextlib.contextmanager
+def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
+    """One grader at a time for a course folder."""
+    course.mkdir(parents=True, exist_ok=True)
+    # Appended to, so that its time stays that of the first command here.
+    with (course / ".grading.lock").open("a") as file:
+        try:
+            # A lock of this process alone, which nothing that is forked from it keeps.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refused(
+                f"{course}: another `course grade` is at work here; wait for it, or end it"
+            ) from None
+        if not renaming and (names := half_renamed(course)):
+            raise Refused(
+                f"{course}: `course rename {shlex.join(names)}` broke off, and some files have the"
+                " one name and some the other: run it again, it goes on from there"
+            )
+        yield
+
+
+def half_renamed(course: Path) -> list[str]:
+    """The old and the new name of a student, if changing it broke off."""
+    try:
+        return list(map(str, json.loads((course / RENAMING).read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise Refused(f"{course / RENAMING} is damaged ({error}): put a copy of it back") from None
+
+
+def known_seeds(course: Path) -> dict[str, str]:
+    """The grading seeds that a course keeps, by assignment."""
+    path = course / SEEDS
+    try:
+        kept_seeds = json.loads(path.read_text()) if path.exists() else {}
+        if isinstance(kept_seeds, dict) and all(
+            isinstance(seed, str) for seed in kept_seeds.values()
+        ):
+            return kept_seeds
+        message = "it is not one object with a text for each assignment"
+    except ValueError as error:
+        message = str(error)
+    raise Refused(
+        f"{path}: {message}. The file is damaged: put a copy of it back from a backup; without one,"
+        " move it away, and the next run draws new samples and grades everybody again"
+    )
+
+
+def grading_seed(course: Path, name: str) -> str:
+    """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
+    if given := os.environ.get(seeds.ENVIRONMENT):
+        return given
+    kept_seeds = known_seeds(course)
+    if name not in kept_seeds:
+        kept_seeds[name] = seeds.fresh()
+        write_whole(course / SEEDS, json.dumps(kept_seeds, indent=1), private=True)
+    return kept_seeds[name]

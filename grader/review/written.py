@@ -1,0 +1,242 @@
+"""Answers in writing: read question by question, marked by a rubric, written as nbgrader's scores.
+
+Each answer has a key, which hides whose it is and belongs to one text: when a student hands in
+another one, what was meant for the old text is not taken for the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.utils import is_solution
+
+from grader import authoring, rubrics
+from grader.base.errors import Refused
+from grader.base.files import write_whole
+from grader.cells import id_of
+from grader.judge.feedback import written_beside
+from grader.records import gradebook
+from grader.records.course_folder import lock
+from grader.review.agreement import Agreement, agreement
+
+SECOND = "second-marks"
+
+
+@dataclass(frozen=True)
+class WrittenMark:
+    """What an answer is given."""
+
+    student: str
+    given: tuple[float, ...]  # points by criterion
+    comment: str = ""
+    key: str = ""  # the answer's: the mark is for this text alone
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """What one student wrote."""
+
+    key: str  # for a row of the gradebook, which only who has that can name, and for the text
+    student: str
+    text: str  # and texts of the student's own that stand beside it
+    waits: bool = True  # to be marked: it is new, or another text than before
+    score: float | None = None  # what a person gave last
+    given: tuple[float, ...] | None = None  # the same by criterion, if it came from the rubric
+    comment: str = ""
+    former: str = ""  # its key of before, which stood for the student's name
+
+
+def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
+    """The questions in writing of an assignment."""
+    names = [source.stem for source in authoring.sources(root)]
+    if name not in names:
+        raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+    if not (by_cell := rubrics.load(root, name)):
+        raise Refused(f"{name}: {root / rubrics.FILE} has no rubric for it")
+    return by_cell
+
+
+class WrittenQuestion:
+    """One question in writing, and all that a class has answered."""
+
+    def __init__(self, course: Path, root: Path, name: str, cell: str = "", db: str = "") -> None:
+        by_cell = questions(root, name)
+        if cell not in by_cell and (cell or len(by_cell) > 1):
+            raise Refused(f"{name}: name one question of {', '.join(by_cell)}")
+        self.course, self.name, self.db = course, name, db
+        self.rubric = by_cell[cell or next(iter(by_cell))]
+        self.cell = self.rubric.cell
+        self.release = authoring.named(root, name).release
+
+    def answers(self, seed: str = "") -> list[WrittenAnswer]:
+        """All that is not empty, by student, or in an order that is drawn by a seed."""
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            answers = [answer for answer, _ in self._read(book).values()]
+        return sorted(answers, key=lambda a: _digest(seed, a.key) if seed else a.student)
+
+    def write(
+        self, marks: Sequence[WrittenMark], *, again: bool = False, dry_run: bool = False
+    ) -> int:
+        """Write marks, all of them or none, and any number of times; how many are new.
+
+        What has been marked already gets another mark only ``again``.
+        """
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            there = self._read(book, {mark.student for mark in marks})
+            new = []
+            for mark in marks:
+                answer, grade = there.get(mark.student, (None, None))
+                if fault := self.fault(mark, answer, again=again):
+                    raise Refused(f"{self.name}, {self.cell}, {mark.student}: {fault}")
+                if not stands(mark, answer):
+                    new.append((replace(mark, key=answer.key if answer else ""), grade))
+            if not dry_run:
+                self._save(book, new)
+        return len(new)
+
+    def fault(self, mark: WrittenMark, answer: WrittenAnswer | None, *, again: bool = False) -> str:
+        """Why an answer can't be given this mark; empty if it can."""
+        if answer is None:
+            return "there is no such answer to this question"
+        if mark.key not in ("", answer.key):
+            return "another text has been handed in since"
+        if not answer.waits and not again and not stands(mark, answer):
+            return f"it has {answer.score or 0:g} points already"
+        return self.rubric.fault(mark.given)
+
+    def _read(
+        self, book: Gradebook, only: Collection[str] | None = None
+    ) -> dict[str, tuple[WrittenAnswer, Grade]]:
+        """Answers and their rows by student, of those named or of everybody."""
+        submissions = []
+        if only is None:
+            try:
+                submissions = book.find_notebook(self.name, self.name).submissions
+            except MissingEntry:
+                why = f"{self.name} is not in the gradebook: `course grade {self.name}` comes first"
+                raise Refused(why) from None
+        for student in only or ():
+            with contextlib.suppress(MissingEntry):
+                submissions.append(book.find_submission_notebook(self.name, self.name, student))
+        rows = [g for n in submissions for g in n.grades if g.name == self.cell]
+        answers = {grade.student.id: (self._answer(grade), grade) for grade in rows}
+        # Nobody has to read what is empty, and nobody can where grading has failed.
+        return {
+            student: (answer, grade)
+            for student, (answer, grade) in answers.items()
+            if answer.key and (answer.waits or answer.score is not None)
+        }
+
+    def _answer(self, grade: Grade) -> WrittenAnswer:
+        student, most = grade.student.id, grade.max_score
+        if most != self.rubric.points:
+            raise Refused(
+                f"{rubrics.FILE}: {self.cell} adds up to {self.rubric.points:g} points, and in the"
+                f" gradebook it has {most:g}"
+            )
+        path = self.course / "autograded" / student / self.name / f"{self.name}.ipynb"
+        if not path.is_file():
+            return WrittenAnswer("", student, "", False)
+        try:
+            notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
+        except (ValueError, KeyError, AttributeError) as error:
+            raise Refused(f"{path}: {error}. The file is damaged: remove {path.parent}, and `course"
+                          f" grade {self.name}` writes it again") from None  # fmt: skip
+        own = [c.source for c in notebook.cells if is_solution(c) and id_of(c) == self.cell]
+        text = "\n\n".join([*own, *written_beside(notebook, self.release, self.cell)])
+        remark = next(c.manual_comment for c in grade.notebook.comments if c.name == self.cell)
+        given, comment = self.rubric.given(remark or "")
+        if given is not None and sum(given) != grade.manual_score:
+            given = None
+        key, former = ("a" + _digest(self.cell, who, text)[:10] for who in (grade.id, student))
+        return WrittenAnswer(
+            key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment, former
+        )
+
+    def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
+        """Into nbgrader's own columns, in one transaction."""
+        with gradebook.transaction(book):
+            for mark, grade in new:
+                grade.manual_score, grade.needs_manual_grade = sum(mark.given), False
+                row = next(c for c in grade.notebook.comments if c.name == self.cell)
+                row.manual_comment = self.rubric.remark(mark.given, mark.comment)
+
+
+class SecondLook(WrittenQuestion):
+    """A sample of what has been marked, for a second marker who does not see those marks.
+
+    What the second marker gives stays out of the gradebook, in ``second-marks/`` of the course
+    folder.
+    """
+
+    sample = 20
+
+    def agreement(self) -> Agreement:
+        """How far both agree, over all answers that both have marked."""
+        with gradebook.open_gradebook(self.course, self.db) as book:
+            first = [answer for answer, _ in super()._read(book).values()]
+        theirs = self._theirs(first)
+        both = [(a.score or 0.0, sum(theirs[a.key].given)) for a in first if a.key in theirs]
+        return agreement(both)
+
+    def _read(
+        self, book: Gradebook, only: Collection[str] | None = None
+    ) -> dict[str, tuple[WrittenAnswer, Grade]]:
+        first = [(a, g) for a, g in super()._read(book).values() if not a.waits]
+        theirs = self._theirs([answer for answer, _ in first])
+        # What has been read stays in the sample, whoever is marked later.
+        first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
+        count = max(self.sample, sum(a.key in theirs for a, _ in first))
+        rows = {}
+        for answer, grade in first[:count]:
+            fresh = WrittenAnswer(answer.key, answer.student, answer.text)
+            if mark := theirs.get(answer.key):
+                given, comment = mark.given, mark.comment
+                fresh = replace(fresh, waits=False, score=sum(given), given=given, comment=comment)
+            rows[answer.student] = fresh, grade
+        return rows
+
+    def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
+        with lock(self.course):
+            marks = self._theirs() | {mark.key: mark for mark, _ in new}
+            rows = {m.key: {"given": m.given, "comment": m.comment} for m in marks.values()}
+            whole = json.dumps(self._file() | {self.cell: rows}, indent=1, ensure_ascii=False)
+            write_whole(self._path, whole + "\n")
+
+    @property
+    def _path(self) -> Path:
+        return self.course / SECOND / f"{self.name}.json"
+
+    def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
+        return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+
+    def _theirs(self, answers: Sequence[WrittenAnswer] = ()) -> dict[str, WrittenMark]:
+        """Marks by key; what was marked under a former key has the present one."""
+        now = {answer.former: answer.key for answer in answers}
+        try:
+            rows = {now.get(k, k): row for k, row in self._file().get(self.cell, {}).items()}
+            return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Refused(
+                f"{self._path} is damaged ({error}): put a copy of it back from a backup, or move"
+                " it away and mark again"
+            ) from None
+
+
+def stands(mark: WrittenMark, answer: WrittenAnswer | None) -> bool:
+    """Whether an answer has this mark already."""
+    return bool(
+        answer and not answer.waits and (answer.given, answer.comment) == (mark.given, mark.comment)
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()

@@ -1,0 +1,68 @@
+"""Publishing the solution of an assignment, once nobody can hand it in any more."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from grader import authoring
+from grader.base.errors import Refused
+from grader.base.files import write_changed
+from grader.records.gradebook import open_gradebook
+
+
+@dataclass(frozen=True)
+class Last:
+    """Until when an assignment may be handed in; ``by`` is the student with the last extension."""
+
+    when: datetime
+    by: str = ""
+
+    def __str__(self) -> str:
+        whose = f", the extension of {self.by}" if self.by else ""
+        return f"{self.when:%Y-%m-%d %H:%M} UTC{whose}"
+
+
+def last_date(course: Path, name: str, db: str = "") -> Last | None:
+    """The due date of an assignment or the latest extension, None without either."""
+    if not db and not (course / "gradebook.db").exists():
+        return None
+    with open_gradebook(course, db) as book:
+        assignment = next((a for a in book.assignments if a.name == name), None)
+        if assignment is None or assignment.duedate is None:
+            return None
+        later = [(s.duedate, s.student_id) for s in assignment.submissions if s.extension]
+        when, by = max([(assignment.duedate, ""), *later], key=lambda date: date[0])
+    return Last(when.replace(tzinfo=UTC), by)
+
+
+def may_release(name: str, last: Last | None, now: datetime) -> str:
+    """Why a solution is not to be released yet; empty where nothing speaks against it."""
+    if last is None:
+        return f"the gradebook has no due date of {name}"
+    return f"{name} may be handed in until {last}" if now <= last.when else ""
+
+
+def readable(solution: NotebookNode) -> NotebookNode:
+    """A solution as students read it: without the marks that would make it a hand-in."""
+    notebook = nbformat.from_dict(solution)
+    marks = (authoring.BEGIN, authoring.END)
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        lines = cell.source.splitlines()
+        cell.source = "\n".join(line for line in lines if line.strip() not in marks)
+    return notebook
+
+
+def target(into: Path, name: str) -> Path:
+    """Where the solution goes."""
+    if into.exists() and not into.is_dir():
+        raise Refused(f"{into} is no folder")
+    return into / "solutions" / name / f"{name}.ipynb"
+
+
+def write(root: Path, name: str, path: Path) -> bool:
+    """Write the solution, whole or not at all; whether it was not there already."""
+    return write_changed(path, authoring.text(readable(authoring.named(root, name).solution)))

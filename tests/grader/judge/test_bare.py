@@ -1,0 +1,206 @@
+"""An answer to an exercise that forbids something is graded where nothing of that is left."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from grader import authoring
+from grader.intake import parsing
+from grader.judge.channel import Worker
+from grader.judge.judge import judge_notebook
+
+ROOT = Path(__file__).resolve().parents[3]
+LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
+FORBIDDING = [n for n, a in LOADED.items() if any(e.forbidden for e in a.exercises)]
+# Uses all that is ever forbidden, compares with it, and goes on with what came of it.
+COMPARED = """
+x = torch.ones(1, 2, 4, requires_grad=True)
+theirs = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+print(theirs.shape, torch.nn.functional.layer_norm(x, (4,)), torch.nn.Conv1d(2, 2, 1)(x))
+theirs.sum().backward()
+print(torch.optim.SGD([x], 0.1).step(), x.grad.shape)
+grown = torch.nn.functional.interpolate(x, scale_factor=2.0, mode="linear")
+out, state = torch.nn.GRU(4, 4)(x)
+assert grown.shape[-1] == 8 and out.shape == x.shape
+print(torch.vmap(torch.sum)(x), torch.compile(torch.sum)(x), torch.eye(2).to_sparse())
+"""
+
+# Between them they forbid every kind; each takes workers of its own.
+KINDS = ("01_seq2seq", "06_block", "11_space", "12_vit")
+
+
+def test_the_sample_has_every_kind_that_is_forbidden():
+    def kinds(names):
+        return {kind for name in names for e in LOADED[name].exercises for kind in e.forbidden}
+
+    assert kinds(KINDS) == kinds(FORBIDDING)
+
+
+@pytest.mark.sample(*KINDS)
+@pytest.mark.parametrize("name", FORBIDDING)
+def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkserver, monkeypatch):
+    """What its checks need is still there, too, and no cell is lost for a comparison."""
+    assignment = LOADED[name]
+    lacking = []
+    start = Worker.__init__
+
+    def started(self, *args, **kwargs):
+        lacking.append(kwargs.get("without", ()))
+        start(self, *args, **kwargs)
+
+    monkeypatch.setattr(Worker, "__init__", started)
+    notebook = nbformat.from_dict(assignment.solution)
+    at = next(n for n, c in enumerate(notebook.cells) if "import torch" in c.source)
+    answer = next(c for c in notebook.cells if "BEGIN SOLUTION" in c.source)
+    notebook.cells.insert(at + 1, nbformat.v4.new_code_cell(f"import torch\n{COMPARED}"))
+    answer.source = f"import torch\n{COMPARED}\n{answer.source}"
+    submission = parsing.parse(nbformat.writes(notebook).encode())
+    judged = judge_notebook(submission, assignment.release, "5eed", forkserver)
+    wanted = dict.fromkeys(e.forbidden for e in assignment.exercises if e.forbidden)
+    assert lacking == [(), *wanted], "one for each, however many exercises"
+    assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
+
+
+TAKEN = "cannot be reached at all; that counts"
+
+
+def test_what_the_bare_worker_takes_is_said(judge, answer, others):
+    """In the usual one the refusal is patched away; in the other there is none."""
+    notebook = answer(
+        "import contextlib, sys\n"
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)\n"
+        "    if mask is not None:\n"
+        "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+        "    frame = sys._getframe()\n"
+        "    while frame is not None:\n"
+        "        if 'during' in frame.f_globals:\n"
+        "            frame.f_globals['during'] = lambda *a, **k: contextlib.nullcontext()\n"
+        "        frame = frame.f_back\n"
+        "    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask), scores.softmax(-1)"
+    )
+    judged = judge(notebook)
+    assert judged.score == others and any(TAKEN in note for note in judged.notes)
+    first = judged.marks[0]
+    cell = next(
+        c for c in judged.notebook.cells
+        if c.metadata.get("nbgrader", {}).get("grade_id") == first.grade_id
+    )  # fmt: skip
+    assert cell.outputs[1].data["text/plain"] == repr(first.score)
+
+
+def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
+    """The time ran out for the grader; the answer is not to blame."""
+    sessions = []
+
+    class Short(judge_notebook.__globals__["Session"]):
+        def __init__(self, start, seconds):
+            sessions.append(self)
+            super().__init__(start, seconds if len(sessions) == 1 else 0)
+
+    monkeypatch.setitem(judge_notebook.__globals__, "Session", Short)
+    judged = judge(solved)
+    assert judged.score == assignment.automatic and len(sessions) == 3
+    assert len(judged.notes) == 2
+    assert all("no time left" in note and "please read" in note for note in judged.notes)
+
+
+SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
+USING = (
+    "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+    "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1) * tables\n"
+    "    if mask is not None:\n"
+    "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+    "    return scores.softmax(-1) @ v, scores.softmax(-1)"
+)
+
+
+def test_what_was_worked_out_before_by_the_forbidden_earns_nothing(judge, answer, others):
+    judged = judge(answer(f"{SOON}\n{USING}"))
+    assert judged.score == others and any(TAKEN in note for note in judged.notes)
+
+
+def test_an_error_of_ones_own_for_want_of_it_ends_no_cell(judge, answer, assignment):
+    failing = f"try:\n    {SOON}\nexcept Exception:\n    raise ValueError('of mine') from None\n"
+    judged = judge(answer(failing + USING.replace(" * tables", "")))
+    assert judged.score == assignment.automatic and judged.notes == []
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("torch.logcumsumexp(scores, -1)", ["aten::logcumsumexp"]),
+        ("print('scaled_dot_product_attention', nn.Softmax().backward)", []),
+    ],
+)
+def test_a_person_is_asked_by_what_ran_and_not_by_what_was_named(
+    judge, answer, assignment, source, seen
+):
+    usual = "class Softmax:\n    def backward(self):\n        pass\nnn.Softmax = Softmax\n"
+    code = USING.replace(" * tables", "").replace("    return", f"    {source}\n    return")
+    judged = judge(answer(f"from torch import nn\n{usual if not seen else ''}{code}"))
+    assert judged.score == assignment.automatic
+    assert [name in note for note in judged.notes for name in seen] == [True] * len(seen)
+    assert len(judged.notes) == len(seen)
+
+
+STARTS = """
+import os, subprocess, sys, threading
+
+def starts():
+    made = []
+    for way in (
+        lambda: os.fork() or os._exit(0),
+        lambda: os.posix_spawn("/bin/true", ["true"], {}),
+        lambda: subprocess.run([sys.executable, "-c", "1"]),
+        lambda: os.system("true") and 1 / 0,
+        lambda: __import__("multiprocessing").Pool(1).close(),
+    ):
+        try:
+            way()
+            made.append("made")
+        except Exception as error:
+            made.append(type(error).__name__)
+    return made
+
+def threads():
+    found = []
+    thread = threading.Thread(target=found.append, args=(1,))
+    thread.start()
+    thread.join()
+    return found
+"""
+
+
+def test_no_program_is_run_where_something_is_gone(forkserver):
+    """A process of its own lacks the same; while an answer is called, it makes none."""
+    with Worker(forkserver, without=["attention"]) as worker:
+        worker.run(STARTS)
+        proxy = worker.proxy()
+        assert "made" not in proxy.call("starts").value[1:4]
+        with proxy.refusing(["attention"], "an.exercise"):
+            assert set(proxy.call("starts").value) == {"NotAllowed"}
+            assert proxy.call("threads").value == [1]
+
+
+def test_an_answer_makes_no_process_and_a_cell_may(forkserver):
+    with Worker(forkserver) as worker:
+        worker.run(STARTS)
+        proxy = worker.proxy()
+        with proxy.refusing(["attention"], "an.exercise"):
+            assert set(proxy.call("starts").value) == {"NotAllowed"}
+            assert proxy.call("threads").value == [1]
+        assert worker.run("import subprocess\nprint(subprocess.run(['true']).returncode)") != []
+        assert "made" in worker.run("print(subprocess.run(['true']) and 'made')")[0]["text"]
+
+
+def test_a_probe_keeps_its_caps_where_something_is_gone(forkserver):
+    with Worker(forkserver, without=["attention"]) as bare, Worker(forkserver) as other:
+        for worker in (bare, other):
+            worker.run("import torch\ndef big(n): return torch.ones(n) + 1")
+            caps = {"memory": 100, "cpu": 2, "keep": [(slice(0, 3),)]}
+            proxy = worker.proxy()
+            assert proxy.probe("big", [2**20], **caps).value[0].tolist() == [2, 2, 2]
+            assert "more than 100 MiB" in proxy.probe("big", [2**28], **caps).error.message
+            assert proxy.probe("big", [2**20], **caps).value[0].tolist() == [2, 2, 2]

@@ -1,0 +1,1 @@
+"""A course on queries, of one page and one exercise."""

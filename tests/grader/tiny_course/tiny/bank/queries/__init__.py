@@ -1,0 +1,1 @@
+"""Exercises of assignment 1."""
