@@ -1,4 +1,4 @@
-"""Comparing what an answer returned with what was wanted, in words a student can act on."""
+"""Comparing what an answer returned with what was expected, in words a student can act on."""
 
 from typing import Any
 
@@ -30,21 +30,21 @@ def difference(
 ) -> str | None:
     """Say how ``got`` differs from ``want``; None when it doesn't.
 
-    What is wanted decides type, shape and tolerance. Unless ``exact``, one dtype of a tensor is as
+    What is needed decides type, shape and tolerance. Unless ``exact``, one dtype of a tensor is as
     good as another that holds the same numbers; ``names`` are those of a returned tuple's values.
 
     Example:
         >>> difference(torch.zeros(2, 3), torch.zeros(3, 2), "weights")
-        'weights has shape (2, 3), wanted (3, 2)'
+        'weights has shape (2, 3), expected (3, 2)'
     """
     if isinstance(want, Tensor):
         return _tensor_difference(got, want, what, exact)
     if isinstance(want, (list, tuple)):
         if not isinstance(got, (list, tuple)):
-            return f"{what} is {kind(got)}, wanted {len(want)} values"
+            return f"{what} is {kind(got)}, expected {len(want)} values"
         if len(got) != len(want):
             values = "value" if len(got) == 1 else "values"
-            return f"{what} has {len(got)} {values}, wanted {len(want)}"
+            return f"{what} has {len(got)} {values}, expected {len(want)}"
         for index, (g, w) in enumerate(zip(got, want, strict=True)):
             part = names[index] if index < len(names) else f"{what}[{index}]"
             if wrong := difference(g, w, part, exact=exact):
@@ -53,7 +53,7 @@ def difference(
     if isinstance(want, dict):
         if not isinstance(got, dict) or got.keys() != want.keys():
             keys = sorted(got) if isinstance(got, dict) else kind(got)
-            return f"{what} has {keys}, wanted the keys {sorted(want)}"
+            return f"{what} has {keys}, expected the keys {sorted(want)}"
         for key, w in want.items():
             if wrong := difference(got[key], w, f"{what}[{key!r}]", exact=exact):
                 return wrong
@@ -62,7 +62,7 @@ def difference(
         if isinstance(got, Tensor) and got.numel() == 1:
             got = got.item()
         if isinstance(got, bool) or not isinstance(got, (int, float)):
-            return f"{what} is {kind(got)}, wanted a number"
+            return f"{what} is {kind(got)}, expected a number"
         close = torch.isclose(
             torch.tensor(float(got), dtype=torch.float64),
             torch.tensor(want, dtype=torch.float64),
@@ -73,9 +73,9 @@ def difference(
         got = got.item()
     if type(got) is not type(want):
         wanted = "a whole number" if type(want) is int else f"{want!r:.80}"
-        return f"{what} is {kind(got)}, wanted {wanted}"
+        return f"{what} is {kind(got)}, expected {wanted}"
     if got != want:
-        return f"{what} is {got!r:.80}, wanted {want!r:.80}"
+        return f"{what} is {got!r:.80}, expected {want!r:.80}"
     return None
 
 
@@ -83,10 +83,10 @@ def _tensor_difference(got: Any, want: Tensor, what: str, exact: bool) -> str | 
     if not isinstance(got, Tensor):
         elsewhere = isinstance(got, Opaque) and "on the device" in got.type_name
         wanted = "one on the cpu, as the arguments are" if elsewhere else "a tensor"
-        return f"{what} is {kind(got)}, wanted {wanted}"
+        return f"{what} is {kind(got)}, expected {wanted}"
     if got.shape != want.shape:
-        return f"{what} has shape {tuple(got.shape)}, wanted {tuple(want.shape)}"
-    dtypes = f"{what} has dtype {name(got)}, wanted {name(want)}"
+        return f"{what} has shape {tuple(got.shape)}, expected {tuple(want.shape)}"
+    dtypes = f"{what} has dtype {name(got)}, expected {name(want)}"
     if got.dtype != want.dtype and (exact or got.is_complex() != want.is_complex()):
         return dtypes
     same = equal(got, want)
@@ -95,7 +95,7 @@ def _tensor_difference(got: Any, want: Tensor, what: str, exact: bool) -> str | 
     place = tuple(same.logical_not().nonzero()[0].tolist())
     if got.isnan().any() and not want.isnan().any():
         place = tuple(got.isnan().nonzero()[0].tolist())
-        return f"{what} has NaN at {place}, wanted {want[place].item():.4g}"
+        return f"{what} has NaN at {place}, expected {want[place].item():.4g}"
     if got.dtype != want.dtype and _coarser(got, want):
         return dtypes
     at = f" at {place}" if place else ""
@@ -107,7 +107,7 @@ def _tensor_difference(got: Any, want: Tensor, what: str, exact: bool) -> str | 
 
 
 def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
-    """Where tensors of one shape agree within the tolerance of what is wanted, times ``slack``.
+    """Where tensors of one shape agree within the tolerance of what is needed, times ``slack``.
 
     Single precision is as good as double to its own digits: whether it is enough is another
     question than whether the numbers are right.
@@ -120,21 +120,21 @@ def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
 
 
 def _coarser(got: Tensor, want: Tensor) -> bool:
-    """Whether the dtype of ``got`` can't hold what is wanted."""
+    """Whether the dtype of ``got`` can't hold what is needed."""
     return torch.promote_types(got.dtype, want.dtype) != got.dtype
 
 
 def _apart(got: complex, want: complex) -> str:
     """Two numbers, with as many digits as it takes to see that they differ."""
     shown = next((d for d in (6, 9, 17) if f"{got:.{d}g}" != f"{want:.{d}g}"), 6)
-    return f"{got:.{shown}g}, wanted {want:.{shown}g}"
+    return f"{got:.{shown}g}, expected {want:.{shown}g}"
 
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two outcomes (values or failures) are the same mistake's; for fingerprints.
 
     Rounding is nobody's misconception: the numbers of half precision count for nothing, and fewer
-    digits than else. A dtype that was not wanted is no name's.
+    digits than else. A dtype that was not expected is no name's.
     """
     if isinstance(a, Failure) or isinstance(b, Failure):
         return isinstance(a, Failure) and isinstance(b, Failure) and a.type == b.type

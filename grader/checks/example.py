@@ -30,7 +30,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Example:
-    """A failing call: its arguments, what came back, and what was wanted, as far as it is known."""
+    """A failing call: its arguments, what came back and what was expected, as far as known."""
 
     call: str
     arguments: tuple[Shown, ...]
@@ -40,7 +40,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Pair:
-    """What came back and what was wanted of it, where they differ first."""
+    """What came back and what was expected of it, where they differ first."""
 
     what: str
     got: Any

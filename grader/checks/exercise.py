@@ -154,7 +154,7 @@ class Exercise:
         names += [a.name for a in [*self.mistakes, *self.alternatives]]
         wrong += [f"two entries are called {n!r}" for n in {n for n in names if names.count(n) > 1}]
         if not 3 <= len(self.mistakes) <= 12:
-            wrong.append(f"{len(self.mistakes)} mistakes, wanted 3 to 12")
+            wrong.append(f"{len(self.mistakes)} mistakes, expected 3 to 12")
         if not self.alternatives:
             wrong.append("no alternative")
         if unknown := sorted(set(self.forbidden) - set(FORBIDDEN)):

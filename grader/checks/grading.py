@@ -43,7 +43,7 @@ def grade(
     """Try every property of an exercise on an answer; each draws samples from a seed of its own.
 
     With ``examples`` the report holds a call that went wrong, for who reads it. With ``reveal`` it
-    says what was wanted of samples that may come again. :class:`AnswerLost`: the answer's process
+    says what was expected of samples that may come again. :class:`AnswerLost`: the answer's process
     died.
     """
     rows, transcript, calls = [], [], []

@@ -20,14 +20,12 @@ from grader.checks.samples import Samples
 from grader.checks.structure import copies, has, in_single, is_data, is_real
 
 T = TypeVar("T")
-# A wanted value in a sentence, not a wanted shape or number of values.
-_WANTED = re.compile(
-    r", (?:wanted|expected) (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL
-)
+# An expected value in a sentence, not an expected shape or number of values.
+_WANTED = re.compile(r", expected (?:about )?[-\d\[{](?!\d* (?:values|tensors)).*", re.DOTALL)
 
 
 UNREAD = "what came back could not be looked at"
-WIDENED = "the result has dtype float64, wanted float32"
+WIDENED = "the result has dtype float64, expected float32"
 # Of gradients: how far an argument is moved, how near its slope must be, and what is no slope.
 _STEPS = {torch.float64: (1e-6, 1e-4, 1e-6), torch.float32: (1e-3, 1e-2, 1e-3)}
 
@@ -103,7 +101,7 @@ class Trial(Samples):
         return example(self.exercise.reference if own else _unnamed, *self._called, self._pair)
 
     def concealed(self, why: str) -> tuple[str, Example | None]:
-        """A failure and its example without what was wanted, unless its sample never comes again.
+        """A failure and its example without what was expected, unless its sample never comes again.
 
         Real numbers don't; counts, masks and inputs that are always the same do.
         """
@@ -112,7 +110,7 @@ class Trial(Samples):
         if self.drawn and is_real([*args, *kwargs.values()]):
             return why, shown
         if pair is None:
-            return _WANTED.sub(", which is not what was wanted", why), shown
+            return _WANTED.sub(", which is not what was expected", why), shown
         if shown is not None and shown.wanted is not None:
             shown = replace(shown, wanted=replace(shown.wanted, rows=()))
         form = isinstance(pair.want, Tensor) and (
@@ -124,7 +122,7 @@ class Trial(Samples):
         if not isinstance(pair.want, Tensor) and shown is not None:
             shown = replace(shown, wanted=None)
         is_what = "has wrong entries" if isinstance(pair.got, Tensor) else f"is {_told(pair.got)}"
-        return f"{pair.what} {is_what}, which is not what was wanted", shown
+        return f"{pair.what} {is_what}, which is not what was expected", shown
 
     def form(self) -> str | None:
         """How the last call's outcome differs in form from what the reference returns, if known."""
@@ -158,7 +156,7 @@ class Trial(Samples):
         for part in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(part, Tensor) and part.is_complex():
                 # No exercise asks for complex numbers, and comparisons of sizes would take them.
-                raise Wrong(f"the result has dtype {name(part)}, wanted real numbers")
+                raise Wrong(f"the result has dtype {name(part)}, expected real numbers")
         return value
 
     # Expectations.
@@ -173,7 +171,7 @@ class Trial(Samples):
         why: str,
         timed: bool = False,
     ) -> None:
-        """Expect a call to stay within caps, and slices (``keep``) to be those that are wanted.
+        """Expect a call to stay within caps, and slices (``keep``) to be those that are needed.
 
         Unless ``want`` says which these are, they are those of what the reference returns.
         Choose the input so that the way that is asked not to be gone takes ten times the cap, and
@@ -259,7 +257,9 @@ class Trial(Samples):
         if isinstance(got, Tensor) and got.shape == (len(names),):
             got = got.unbind()
         if not isinstance(got, (list, tuple)) or len(got) != len(names):
-            raise Wrong(f"the result is {kind(got)}, wanted {len(names)} {of}: {', '.join(names)}")
+            raise Wrong(
+                f"the result is {kind(got)}, expected {len(names)} {of}: {', '.join(names)}"
+            )
         return list(got)
 
     def parts(self, got: Any, *names: str) -> list[Tensor]:
@@ -267,15 +267,15 @@ class Trial(Samples):
         names = names or self.exercise.returns
         for value, part in zip(self.values(got, *names, of="tensors"), names, strict=True):
             if not isinstance(value, Tensor):
-                raise Wrong(f"{part} is {kind(value)}, wanted a tensor")
+                raise Wrong(f"{part} is {kind(value)}, expected a tensor")
         return list(got)
 
     def a_tensor(self, got: Any, shape: Sequence[int], what: str = "the result") -> Tensor:
         """Expect a tensor of this shape and return it."""
         if not isinstance(got, Tensor):
-            raise Wrong(f"{what} is {kind(got)}, wanted a tensor of shape {tuple(shape)}")
+            raise Wrong(f"{what} is {kind(got)}, expected a tensor of shape {tuple(shape)}")
         if tuple(got.shape) != tuple(shape):
-            raise Wrong(f"{what} has shape {tuple(got.shape)}, wanted {tuple(shape)}")
+            raise Wrong(f"{what} has shape {tuple(got.shape)}, expected {tuple(shape)}")
         return got
 
     def a_mask(self, got: Any, shape: Sequence[int]) -> Tensor:
@@ -300,11 +300,11 @@ class Trial(Samples):
         """Expect a call to raise ``error``."""
         reply = self.reply(*args, **kwargs)
         if reply.error is None:
-            raise Wrong(f"{why}: wanted a {error}, but a value came back")
+            raise Wrong(f"{why}: expected a {error}, but a value came back")
         if error not in (reply.error.type, *reply.error.kinds.split()):
             # Not one line of the answer ran: that is what there is to say.
             unreached = reply.error.type in ("NameError", "TypeError") and not reply.error.line
-            before = "" if unreached else f"{why}: wanted a {error}, "
+            before = "" if unreached else f"{why}: expected a {error}, "
             raise Wrong(f"{before}raised {reply.error}")
 
     def gradient(self, *args: Any, output: int | None = None) -> None:
@@ -322,7 +322,7 @@ class Trial(Samples):
         if not any(o is not None for o in outputs):
             raise Wrong(
                 misfit(value, self.want(*args), self.exercise.returns)
-                or f"the result is {kind(value)}, wanted a floating-point tensor"
+                or f"the result is {kind(value)}, expected a floating-point tensor"
             )
         cotangents = [
             self.randn(*o.shape, dtype=o.dtype) if o is not None and output in (None, i) else None

@@ -42,7 +42,7 @@ OF_TENSORS = {
     "numpy": ("_each(value, lambda t: t.detach().double().numpy())", "a numpy array"),
     "another device": ("_each(value, lambda t: t.to('meta'))", "on the device meta"),
     "sparse": ("_each(value, lambda t: t.detach().to_sparse())", "sparse"),
-    "complex": ("_each(value, lambda t: t.to(torch.complex64))", "has dtype complex64, wanted"),
+    "complex": ("_each(value, lambda t: t.to(torch.complex64))", "has dtype complex64, expected"),
 }
 # Nothing of a check's own making belongs in front of a student.
 INSIDE = ("Traceback", "course_lib", "Opaque", "NoneType", "could not be looked at", "unpack", "\n")

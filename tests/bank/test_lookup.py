@@ -52,7 +52,7 @@ def test_attention_comes_far_below_the_loss(seed, monkeypatch):
 def test_an_answer_that_raises_or_returns_something_else_is_told_so():
     assert reached("").startswith("raised NameError: `predict_words` is not defined")
     said = reached("def predict_words(*args): return args[0]")
-    assert said.startswith("the result is a float32 tensor of shape (24, 4, 3), wanted 2 tensors")
+    assert said.startswith("the result is a float32 tensor of shape (24, 4, 3), expected 2 tensors")
 
 
 def test_padding_of_the_small_task_repeats_places_of_its_sentence():

@@ -185,7 +185,7 @@ def test_what_is_wrong_is_told_by_its_name(place, told):
     x = torch.ones(2, 2)
     trial = Trial(several, AnswerProxy.local({"all_pairs": lambda x: (x, 3 * x)}), 1)
     want = [[x[place]] * 2]
-    with pytest.raises(Wrong, match=rf"^{told} at \(0, 0\) is 3, wanted 1"):
+    with pytest.raises(Wrong, match=rf"^{told} at \(0, 0\) is 3, expected 1"):
         trial.size_probe(x, want=want, keep=[place], memory=64, cpu=1, why="four pairs")
     assert trial._pair is not None and trial._pair.what == told
 

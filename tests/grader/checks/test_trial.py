@@ -41,8 +41,8 @@ def test_an_error_may_inherit_from_the_one_that_is_wanted():
         t.raises(1, why="a number")
 
     assert refused(run, abs, refuse(ShapeError)) is None
-    assert "wanted a ValueError, raised TypeError" in refused(run, abs, refuse(TypeError))
-    assert "wanted a ValueError, raised Exception" in refused(run, abs, refuse(Exception))
+    assert "expected a ValueError, raised TypeError" in refused(run, abs, refuse(TypeError))
+    assert "expected a ValueError, raised Exception" in refused(run, abs, refuse(Exception))
 
 
 def attend(q, k, v):
@@ -130,9 +130,9 @@ def test_a_dtype_is_judged_where_the_text_names_one_and_nowhere_else():
     for other in (lambda n: torch.arange(n).int(), lambda n: torch.arange(n).double()):
         assert refused(lambda t: t.same(4), whole, other) is None
         assert refused(lambda t: t.unchanged(4), whole, other) is None
-        assert "wanted int64" in refused(lambda t: t.same(4, exact=True), whole, other)
+        assert "expected int64" in refused(lambda t: t.same(4, exact=True), whole, other)
     half = refused(lambda t: t.same(t.randn(3)), torch.exp, lambda x: x.exp().half())
-    assert "dtype float16, wanted float32" in half
+    assert "dtype float16, expected float32" in half
 
 
 def test_double_precision_made_of_single_is_compared_as_single():
@@ -151,7 +151,7 @@ def test_double_precision_made_of_single_is_compared_as_single():
 
     assert refused(twice, mean, double) is None
     exact = refused(lambda t: t.same(t.randn(2, 3), exact=True), mean, double)
-    assert "dtype float64, wanted float32" in exact
+    assert "dtype float64, expected float32" in exact
     # To double precision, single is not enough where the text says so, and only there.
     single = lambda x: x.float().mean(-1)  # noqa: E731
     f64 = torch.float64

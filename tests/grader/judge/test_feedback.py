@@ -36,7 +36,7 @@ def test_the_mistake_its_hint_and_the_example_are_there(wrong, assignment):
     assert mistake.name in page and "This looks like a known mistake" in page
     row = next(r for r in wrong.marks[0].report.rows if not r.passed)
     assert row.why.split(" is ")[0] in page.replace("&#39;", "'")
-    assert row.example.call in page and "came back:" in page and "wanted:" in page
+    assert row.example.call in page and "came back:" in page and "expected:" in page
     assert page.count("<details open>") == 1
     assert f'href="{URL}/book/chapters/{assignment.exercises[0].chapter}"' in page
 
