@@ -62,8 +62,8 @@ class Grader:
         except AnswerLost:
             if bare.left > 0:
                 raise
-        if report is None or not report.full:
-            # Its sentences say what was refused; without the forbidden, names are missing.
+        if report is None or (not report.full and report.transcript):
+            # What was raised may be that a name is missing; what was refused says it better.
             usual = self._graded(exercise, session)
             if report is None:
                 self._ask(

@@ -7,6 +7,7 @@ import pytest
 
 from grader import authoring
 from grader.intake import parsing
+from grader.judge import bare
 from grader.judge.channel import Worker
 from grader.judge.judge import judge_notebook
 
@@ -88,6 +89,17 @@ def test_what_the_bare_worker_takes_is_said(judge, answer, others):
         if c.metadata.get("nbgrader", {}).get("grade_id") == first.grade_id
     )  # fmt: skip
     assert cell.outputs[1].data["text/plain"] == repr(first.score)
+
+
+def test_only_a_wrong_answer_that_raises_is_graded_twice(judge, answer, first, monkeypatch):
+    """What is missing shows as an error; without one, the first verdict says all."""
+    graded = []
+    grade = bare.grade
+    monkeypatch.setattr(bare, "grade", lambda e, *a, **k: graded.append(e.id) or grade(e, *a, **k))
+    for source, times in (("return v, q @ k.mT", 1), ("raise KeyError", 2)):
+        graded.clear()
+        judge(answer(f"def {first.function}(q, k, v, mask=None):\n    {source}"))
+        assert graded.count(first.id) == times
 
 
 def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
