@@ -14,7 +14,6 @@ from course_lib.attention_maps.faithfulness import (
     random_importance,
 )
 from course_lib.attention_maps.flow import (
-    cross_attention_gradients,
     effective_receptive_field,
     field_side,
     gradient_norms,
@@ -33,7 +32,6 @@ from course_lib.attention_maps.metrics import (
     column_score,
     diagonality,
     entropy,
-    keys_for_mass,
     max_weight,
     mean_relative_position,
     monotonicity,
@@ -56,9 +54,9 @@ from course_lib.attention_maps.roles import head_roles
 __all__ = [
     "ARCHETYPES", "Archetype", "LinearProbe", "ProbeResult", "archetype", "archetype_scores",
     "attention_distance", "attention_maps", "attention_rollout", "block_score", "column_score",
-    "control_labels", "cross_attention_gradients", "curve_area", "deletion_curve", "diagonality",
+    "control_labels", "curve_area", "deletion_curve", "diagonality",
     "effective_receptive_field", "entropy", "field_side", "gradient_importance", "gradient_norms",
-    "grid_distances", "head_roles", "keys_for_mass", "layers_to_reach_all", "max_weight",
+    "grid_distances", "head_roles", "layers_to_reach_all", "max_weight",
     "mean_relative_position", "monotonicity", "offset_score", "pair_excess", "probe_selectivity",
     "random_importance", "reachability", "received", "relation_baseline", "relation_score",
     "silencing_curve", "spare_one_by_one", "stripe_score", "synthetic_map", "top_mass",

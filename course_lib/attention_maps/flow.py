@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from course_lib.attention import MultiHeadAttention
-
 # --------------------------------------------------------------------------- by masks
 
 
@@ -171,30 +169,3 @@ def gradient_norms(loss: Tensor, groups: Mapping[str, Iterable[Tensor]]) -> dict
         squares = [g.square().sum() for g in gradients if g is not None]
         norms[name] = float(torch.stack(squares).sum().sqrt()) if squares else 0.0
     return norms
-
-
-def cross_attention_gradients(
-    attend: MultiHeadAttention,
-    x: Tensor,
-    memory: Tensor,
-    grad_out: Tensor,
-    *,
-    mask: Tensor | None = None,
-) -> dict[str, Tensor]:
-    """Split what cross-attention tells the two sides into its ways.
-
-    To the decoder it is one way, through the queries. To the encoder there are two: through the
-    values, *be more like this*, weighted by how much was looked; and through the keys, *be looked
-    at more*. The second vanishes where the softmax is saturated, the first does not. Given the
-    gradient with respect to the output, returns ``"queries"`` ``(B, T, D)`` with respect to x, and
-    ``"keys"`` and ``"values"`` ``(B, S, D)``, which add up to the memory's whole gradient.
-    """
-    if grad_out.shape != x.shape:
-        raise ValueError(
-            f"grad_out has shape {tuple(grad_out.shape)}, wanted that of x {tuple(x.shape)}"
-        )
-    asks, keys, values = (t.detach().clone().requires_grad_() for t in (x, memory, memory))
-    with torch.enable_grad():
-        out = attend(asks, keys, values, mask=mask)
-        grads = torch.autograd.grad(out, (asks, keys, values), grad_out)
-    return dict(zip(("queries", "keys", "values"), grads, strict=True))

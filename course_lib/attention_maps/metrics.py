@@ -51,9 +51,8 @@ def uniform_heads(
 ) -> Tensor:
     """Whether each map attends to all visible keys alike: boolean ``(...)``.
 
-    A map is uniform if its normalised :func:`entropy` is within the tolerance of 1. Such a head
-    averages, and how far it looks, or where, says nothing about training. ``weights`` ``(..., T,
-    S)`` and mask as for :func:`entropy`.
+    Their normalised :func:`entropy` is within the tolerance of 1; how far they look, or where, says
+    nothing about training. ``weights`` ``(..., T, S)`` and mask as for :func:`entropy`.
 
     Example:
         >>> uniform_heads(torch.stack([torch.eye(4), torch.full((4, 4), 0.25)]))
@@ -72,17 +71,6 @@ def top_mass(weights: Tensor, k: int, *, queries: Tensor | None = None) -> Tenso
     if not 1 <= k <= weights.shape[-1]:
         raise ValueError(f"k is {k}, wanted 1 to {weights.shape[-1]} keys")
     return _mean(weights.topk(k, dim=-1).values.sum(dim=-1), _counted(weights, queries))
-
-
-def keys_for_mass(weights: Tensor, share: float, *, queries: Tensor | None = None) -> Tensor:
-    """How few keys hold a share of the attention. Arguments as for :func:`entropy`."""
-    if not 0 < share <= 1:
-        raise ValueError(f"share is {share}, wanted above 0 and at most 1")
-    held = weights.sort(dim=-1, descending=True).values.cumsum(dim=-1)
-    # Sums of rounded weights fall short of their share by a rounding error.
-    slack = 8 * torch.finfo(weights.dtype).eps
-    enough = held < share * held[..., -1:] - slack
-    return _mean(1.0 + enough.sum(dim=-1).to(weights.dtype), _counted(weights, queries))
 
 
 # --------------------------------------------------------------------------- where it goes

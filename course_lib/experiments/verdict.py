@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from statistics import NormalDist
 from typing import Literal
 
 # For one function, and not scipy: nothing else here needs that, and torch brings mpmath already.
@@ -13,8 +12,7 @@ from torch import Tensor
 
 CONFIDENCE = 0.95
 
-PAIRS = 3
-"""Fewer decide nothing: with two, the spread is known from one difference alone."""
+PAIRS = 3  # fewer decide nothing: with two, the spread is known from one difference alone
 
 Outcome = Literal["holds", "fails", "no difference", "undecided", "not testable"]
 FACT = "a fact: nothing in it is drawn by chance"
@@ -102,21 +100,6 @@ def adjust(p_values: Sequence[float]) -> list[float]:
         least = min(least, p_values[i] * len(p_values) / rank)
         adjusted[i] = least
     return adjusted
-
-
-def runs_needed(spread: float, difference: float, power: float = 0.8) -> int:
-    """Pairs that tell a ``difference`` from 0 with probability ``power``, at least 0.5."""
-
-    def enough(degrees: int) -> float:
-        wanted = t_quantile((1 + CONFIDENCE) / 2, degrees) + t_quantile(power, degrees)
-        return (wanted * spread / difference) ** 2
-
-    # No fewer than with a spread that is known; and beyond 1,000, no more.
-    known = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(power)
-    n = max(2, math.ceil((known * spread / difference) ** 2))
-    while n < 1_000 and n < enough(n - 1):
-        n += 1
-    return n
 
 
 def verdict(

@@ -9,9 +9,7 @@ from course_lib.multimodal.contrastive import (
 )
 from course_lib.multimodal.costs import search_scores
 from course_lib.multimodal.fusion import (
-    ConcatenationBlock,
     GatedCrossAttention,
-    PooledFusion,
     preceding_image_mask,
 )
 from course_lib.multimodal.interleaved import (
@@ -22,7 +20,6 @@ from course_lib.multimodal.interleaved import (
     interleaved_positions,
     token_count,
 )
-from course_lib.multimodal.layout import LayoutEmbedding, normalise_boxes
 from course_lib.multimodal.pairs import (
     CAPTIONS,
     KEPT_BACK,
@@ -42,12 +39,12 @@ from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified
 from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
 
 __all__ = [
-    "CAPTIONS", "KEPT_BACK", "BertText", "BertTextConfig", "CaptionedShapes", "ConcatenationBlock",
+    "CAPTIONS", "KEPT_BACK", "BertText", "BertTextConfig", "CaptionedShapes",
     "DualEncoder", "DualEncoderConfig", "FactorisedBlock", "GatedCrossAttention", "ImageTower",
-    "InterleavedConfig", "InterleavedDecoder", "LayoutEmbedding", "PooledFusion",
+    "InterleavedConfig", "InterleavedDecoder",
     "QueryDecoderLayer", "Segment", "Temperature", "TextTower", "UnifiedConfig", "UnifiedEncoder",
     "all_captions", "bert_base", "close_ups", "contrastive_loss", "factorised_mask",
-    "interleaved_mask", "interleaved_positions", "mask_words", "normalise_boxes",
+    "interleaved_mask", "interleaved_positions", "mask_words",
     "pair_similarities", "preceding_image_mask", "retrieval_accuracy", "search_scores",
     "token_count", "train_towers", "unified_positions", "video_positions",
 ]  # fmt: skip

@@ -4,49 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.layers import EncoderBlock, FeedForward
-
-
-class ConcatenationBlock(nn.Module):
-    """One encoder block over both sequences at once, at a cost of O((T + S)^2).
-
-    A query's softmax runs over T + S keys, so what it gives to one sequence it takes from the
-    other: it gets its self-attention and its cross-attention, mixed in the ratio of their softmax
-    sums. Source: Liu et al., Visual Instruction Tuning (2023), section 4.1, for the projection of
-    image tokens into the space of words; Kim et al., ViLT (2021), for bidirectional attention over
-    both.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        *,
-        d_memory: int | None = None,
-        dropout: float = 0.0,
-        fused: bool = True,
-    ) -> None:
-        super().__init__()
-        self.memory_proj = nn.Linear(d_model if d_memory is None else d_memory, d_model)
-        self.block = EncoderBlock(d_model, n_heads, d_ff, dropout=dropout, fused=fused)
-
-    def forward(
-        self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Let text ``(B, T, D)`` and memory ``(B, S, d_memory)`` inform each other.
-
-        Both are returned, D wide. The memory comes first, as an image does before the text about
-        it: the mask is broadcastable to ``(B, H, S + T, S + T)``.
-        """
-        if x.ndim != 3 or memory.ndim != 3 or len(x) != len(memory):
-            raise ValueError(
-                f"x has shape {tuple(x.shape)} and memory {tuple(memory.shape)}, wanted (B, T, D) "
-                "and (B, S, d_memory)"
-            )
-        n_memory = memory.shape[1]
-        both = self.block(torch.cat([self.memory_proj(memory), x], dim=1), mask=mask)
-        return both[:, n_memory:], both[:, :n_memory]
+from course_lib.layers import FeedForward
 
 
 class GatedCrossAttention(nn.Module):
@@ -55,8 +13,7 @@ class GatedCrossAttention(nn.Module):
     ``y = x + tanh(a) cross(norm(x), memory)``, then ``y + tanh(b) ffn(norm(y))``. Both gates start
     at ``gate`` = 0, so the layer is the identity and a frozen language model around it speaks as
     before. Then only the gates have a gradient; once they have moved, everything else follows.
-    Source: Alayrac et al., Flamingo: a Visual Language Model for Few-Shot Learning (2022), section
-    2.2 and figure 4.
+    Source: Alayrac et al., Flamingo (2022), section 2.2 and figure 4.
 
     Example:
         >>> layer = GatedCrossAttention(8, n_heads=2, d_ff=16)
@@ -104,26 +61,6 @@ class GatedCrossAttention(nn.Module):
         x = x + self.attention_gate.tanh() * out
         x = x + self.feed_forward_gate.tanh() * self.feed_forward(self.feed_forward_norm(x))
         return x if weights is None else (x, weights)
-
-
-class PooledFusion(nn.Module):
-    """Join one vector of each modality, after both encoders have finished.
-
-    Without a hidden layer (``d_hidden``, with a GELU) the result is a function of the image plus
-    one of the text, which cannot say whether the two *match*: that takes the layer, or fusion
-    before the end.
-    """
-
-    def __init__(self, d_image: int, d_text: int, d_out: int, *, d_hidden: int | None = None):
-        super().__init__()
-        layers: list[nn.Module] = [nn.Linear(d_image + d_text, d_hidden or d_out)]
-        if d_hidden:
-            layers += [nn.GELU(), nn.Linear(d_hidden, d_out)]
-        self.layers = nn.Sequential(*layers)
-
-    def forward(self, image: Tensor, text: Tensor) -> Tensor:
-        """Join ``(B, d_image)`` and ``(B, d_text)`` to ``(B, d_out)``."""
-        return self.layers(torch.cat([image, text], dim=-1))
 
 
 def preceding_image_mask(is_image: Tensor, tokens_per_image: int) -> Tensor:

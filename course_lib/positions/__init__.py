@@ -1,7 +1,6 @@
 """Telling attention where a token stands."""
 
 from course_lib.positions.alibi import Alibi, alibi_bias, alibi_slopes
-from course_lib.positions.clipped import ClippedRelativeAttention
 from course_lib.positions.counting import binary_code, integer_code, ratio_code, sine_code
 from course_lib.positions.delta import DeltaValueAttention, literal_delta_value
 from course_lib.positions.heads import HeadProjections
@@ -61,7 +60,7 @@ from course_lib.positions.waves import code_similarity, shift_matrix, wavelength
 from course_lib.positions.window import WindowBias, window_index
 
 __all__ = [
-    "TERMS", "Alibi", "AxialRotary", "ClippedRelativeAttention", "ComputedTables",
+    "TERMS", "Alibi", "AxialRotary", "ComputedTables",
     "DeltaValueAttention", "DisentangledAttention", "FourTermAttention", "HeadProjections",
     "Layout", "LearnedPositions", "LegendrePE", "MixedRotary", "MultimodalRotary", "RelativeBias",
     "Rotary", "Scan", "TransformerXLAttention", "TupeAttention", "TupePositions", "WindowBias",

@@ -12,7 +12,6 @@ from course_lib.attention_maps import (
     column_score,
     diagonality,
     entropy,
-    keys_for_mass,
     max_weight,
     mean_relative_position,
     monotonicity,
@@ -42,7 +41,6 @@ def random_maps(*shape, seed=0):
         (lambda w: entropy(w, normalised=True), 0.0, 1.0),
         (max_weight, 1.0, 1 / 8),
         (lambda w: top_mass(w, 3), 1.0, 3 / 8),
-        (lambda w: keys_for_mass(w, 0.5), 1.0, 4.0),
         (mean_relative_position, 0.0, 0.0),
         (diagonality, 1.0, 1 / 8),
         (lambda w: diagonality(w, radius=1), 1.0, (8 + 2 * 7) / 64),
@@ -182,7 +180,6 @@ def test_wrong_input_is_named():
         (lambda: relation_score(weights, torch.eye(4).bool(), by="x"), "'best' or 'mass'"),
         (lambda: top_mass(weights, 5), "wanted 1 to 4"),
         (lambda: stripe_score(weights, 0), "wanted 1 to 4"),
-        (lambda: keys_for_mass(weights, 0.0), "share is 0.0"),
         (lambda: diagonality(weights, -1), "radius is -1"),
     ]
     for call, message in cases:

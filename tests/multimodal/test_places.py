@@ -6,10 +6,8 @@ import torch
 from course_lib.attention_maps import reachability
 from course_lib.multimodal import (
     FactorisedBlock,
-    LayoutEmbedding,
     QueryDecoderLayer,
     factorised_mask,
-    normalise_boxes,
     video_positions,
 )
 
@@ -141,53 +139,10 @@ def test_padding_of_the_image_is_not_seen():
     torch.testing.assert_close(layer(x, memory[:, :3], slots, places[:, :3]), out)
 
 
-# --------------------------------------------------------------------------- pages
-
-
-def embed():
-    return LayoutEmbedding(20, 6, 8, generator=torch.Generator().manual_seed(0)).eval()
-
-
-def test_both_edges_of_an_axis_share_a_table():
-    layer = embed()
-    layer.norm = torch.nn.Identity()
-    tokens = torch.tensor([[3]])
-    with torch.no_grad():
-        for table in (layer.words.weight, layer.positions, layer.height.weight, layer.width.weight):
-            table.zero_()
-    out = layer(tokens, torch.tensor([[[10, 20, 30, 40]]]))[0, 0]
-    torch.testing.assert_close(
-        out, layer.x.weight[10] + layer.x.weight[30] + layer.y.weight[20] + layer.y.weight[40]
-    )
-
-
-def test_the_place_in_the_text_and_the_place_on_the_page_both_count():
-    layer = embed()
-    tokens = torch.tensor([[3, 3, 3]])
-    boxes = torch.tensor([[[0, 0, 10, 10], [0, 0, 10, 10], [0, 50, 10, 60]]])
-    out = layer(tokens, boxes)[0]
-    assert not torch.allclose(out[0], out[1], atol=1e-3)
-    moved = layer(tokens, boxes.flip(1))[0]
-    assert not torch.allclose(out[0], moved[0], atol=1e-3)
-    torch.testing.assert_close(out[1], moved[1])
-    assert sum(p.numel() for p in layer.parameters()) == 8 * (20 + 6 + 4 * 1001 + 2)
-
-
-def test_boxes_in_thousandths():
-    boxes = torch.tensor([[0, 0, 595, 842], [59.5, 421, 297.5, 842]])
-    assert normalise_boxes(boxes, 595, 842).tolist() == [[0, 0, 1000, 1000], [100, 500, 500, 1000]]
-    assert normalise_boxes(torch.tensor([-5, 0, 700, 900]), 595, 842).tolist() == [0, 0, 1000, 1000]
-
-
 def test_wrong_input_is_named():
-    layer = embed()
     cases = [
         (lambda: block()(video()[0]), r"wanted \(B, F, N, D\)"),
         (lambda: block()(video(), torch.zeros(2, 7)), "summary has shape"),
-        (lambda: layer(torch.ones(1, 7).long(), torch.ones(1, 7, 4).long()), "T at most 6"),
-        (lambda: layer(torch.ones(1, 3).long(), torch.ones(1, 3, 2).long()), "boxes have shape"),
-        (lambda: normalise_boxes(torch.ones(3), 1, 1), r"wanted \(..., 4\)"),
-        (lambda: normalise_boxes(torch.ones(4), 0, 1), "the page is 0 by 1"),
         (lambda: decoder()(torch.zeros(1, 2, 8), torch.zeros(1, 2, 5)), r"\(1, 2, 5\)"),
     ]
     for call, message in cases:

@@ -21,7 +21,6 @@ from course_lib.attention_maps import (
     column_score,
     diagonality,
     entropy,
-    keys_for_mass,
     max_weight,
     mean_relative_position,
     monotonicity,
@@ -38,7 +37,6 @@ from course_lib.informer import Informer, InformerConfig
 from course_lib.informer.places import LayerPositions, PositionVectors
 from course_lib.informer.rivals import ChannelForecast, Levelled, PatchForecast
 from course_lib.multimodal import UnifiedConfig, UnifiedEncoder
-from course_lib.multimodal.fusion import PooledFusion
 from course_lib.positions import (
     Alibi,
     ComputedTables,
@@ -119,7 +117,6 @@ CASES |= {
     "ResNet": (lambda: ResNet(ResNetConfig(widths=(8, 8), n_blocks=(1, 1))), IMAGE),
     "PatchForecast": (lambda: Levelled(PatchForecast(24, 6), "window"), window),
     "ChannelForecast": (lambda: Levelled(ChannelForecast(24, 6), "last"), window),
-    "PooledFusion": (lambda: PooledFusion(4, 6, d_out=2), lambda: (randn(3, 4), randn(3, 6))),
     "PlacedAttention": (lambda: PlacedAttention(8, 2, bias=Alibi(2)), lambda: (randn(2, 5, 8),)),
     "PreviousToken": (lambda: PreviousToken(d_model=8, n_heads=2), WORDS),
     "Mirror": (lambda: Mirror("pre", 1, length=6), WORDS),
@@ -339,7 +336,7 @@ def test_what_is_nan_stays_in_its_example(name):
     [
         lambda w: ARCHETYPES.index(archetype(w)), diagonality, entropy, max_weight,
         mean_relative_position, monotonicity, received, stripe_score,
-        lambda w: top_mass(w, 2), lambda w: keys_for_mass(w, 0.9),
+        lambda w: top_mass(w, 2),
         lambda w: offset_score(w, 1), lambda w: block_score(w, torch.tensor([0, 0, 1, 1])),
         lambda w: column_score(w, torch.tensor([True, False, False, True])),
         lambda w: relation_score(w, torch.eye(4) > 0),

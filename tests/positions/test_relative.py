@@ -11,7 +11,6 @@ from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.masks import causal_mask
 from course_lib.positions import (
     Alibi,
-    ClippedRelativeAttention,
     RelativeBias,
     alibi_bias,
     alibi_slopes,
@@ -164,55 +163,6 @@ def test_alibi_learns_and_saves_nothing():
     assert bias.half()(5).dtype == torch.float32
 
 
-# Clipped distances ----------------------------------------------------------------------------
-
-
-def test_parameters_of_clipped_distances():
-    attend = ClippedRelativeAttention(512, n_heads=8, max_distance=16)
-    assert sum(p.numel() for p in attend.parameters()) == 4 * (512**2 + 512) + 2 * 33 * 64
-
-
-def test_beyond_the_limit_all_distances_are_one():
-    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=2).double()
-    x = draw(1, 9, 8)
-    swapped = x.clone()
-    swapped[:, [5, 7]] = x[:, [7, 5]]
-    out, other = attend(x), attend(swapped)
-    torch.testing.assert_close(out[:, :3], other[:, :3])  # 5 and 7 are both far behind
-    assert not torch.allclose(out[:, 4], other[:, 4])
-
-
-def test_without_vectors_it_is_attention():
-    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=0).double()
-    plain = MultiHeadAttention(8, n_heads=2).double()
-    torch.nn.init.zeros_(attend.key_table)
-    torch.nn.init.zeros_(attend.value_table)
-    plain.load_state_dict(attend.state_dict(), strict=False)
-    x = draw(2, 5, 8)
-    torch.testing.assert_close(attend(x, mask=causal_mask(5)), plain(x, mask=causal_mask(5)))
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_a_token_that_sees_nothing_gets_nothing(fused):
-    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=2, bias=False, fused=fused)
-    x = draw(1, 4, 8, dtype=torch.float32).requires_grad_()
-    out, weights = attend(
-        x, mask=causal_mask(4) & (torch.arange(4) > 0)[:, None], return_weights=True
-    )
-    assert not out[0, 0].any() and not weights[..., 0, :].any()
-    out.sum().backward()
-    assert x.grad.isfinite().all()
-
-
-def test_clipped_attention_drops_weights_in_training_only():
-    attend = ClippedRelativeAttention(8, n_heads=2, max_distance=2, dropout=0.5)
-    x = draw(1, 6, 8, dtype=torch.float32)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        assert not torch.equal(attend(x), attend(x))
-    assert torch.equal(attend.eval()(x), attend(x))
-
-
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -231,14 +181,6 @@ def test_clipped_attention_drops_weights_in_training_only():
         (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
         (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
         (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),
-        (
-            lambda: ClippedRelativeAttention(8, 2, max_distance=-1),
-            "max_distance is -1, wanted at least 0",
-        ),
-        (
-            lambda: ClippedRelativeAttention(8, 2, max_distance=1)(torch.zeros(1, 3, 4)),
-            r"x has shape \(1, 3, 4\), wanted \(B, T, 8\)",
-        ),
     ],
 )
 def test_misfits_are_refused(call, message):

@@ -8,7 +8,6 @@ from torch import Generator, Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.positions import (
     Alibi,
-    ClippedRelativeAttention,
     RelativeBias,
     TransformerXLAttention,
     distance_codes,
@@ -116,26 +115,6 @@ def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
     return Reference(call, (x.transpose(0, 1).contiguous(), codes))
 
 
-def _clipped_oracle(module: Any, inputs: _Inputs) -> Reference:
-    def call(x: Tensor) -> Tensor:
-        """Query by query, key by key."""
-        q, k, v = module.project(x)
-        limit = module.max_distance
-        rows = []
-        for i in range(x.shape[1]):
-            near = [min(max(j - i, -limit), limit) + limit for j in range(x.shape[1])]
-            scores = [
-                (q[:, :, i] * (k[:, :, j] + module.key_table[n])).sum(-1)
-                for j, n in enumerate(near)
-            ]
-            weights = (torch.stack(scores, dim=-1) / module.d_head**0.5).softmax(-1)
-            values = [v[:, :, j] + module.value_table[n] for j, n in enumerate(near)]
-            rows.append((weights[..., None] * torch.stack(values, dim=2)).sum(2))
-        return module.merge(torch.stack(rows, dim=2))
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="t5_bias",
@@ -171,15 +150,5 @@ MECHANISMS = (
         large=dict(batch=2, length=256, d_model=256, n_heads=8),
         peer=_xlnet_peer,
         peer_name="transformers.models.xlnet.modeling_xlnet.XLNetRelativeAttention",
-    ),
-    Mechanism(
-        name="clipped_relative",
-        source="Shaw et al. (2018), sections 3.1 and 3.2",
-        build=built(ClippedRelativeAttention, "d_model", "n_heads", "max_distance"),
-        inputs=TOKENS,
-        tiny={"batch": 2, "length": 7, "d_model": 8, "n_heads": 2, "max_distance": 3},
-        small=dict(batch=2, length=64, d_model=128, n_heads=4, max_distance=16),
-        large=dict(batch=2, length=256, d_model=512, n_heads=8, max_distance=16),
-        oracle=_clipped_oracle,
     ),
 )

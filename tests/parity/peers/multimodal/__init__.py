@@ -1,6 +1,6 @@
-"""Two modalities: towers, fusions, videos, queries, pages."""
+"""Two modalities: towers, fusions, videos, queries."""
 
-from course_tests.parity.peers.multimodal import fusion, layout, query, towers, video
+from course_tests.parity.peers.multimodal import fusion, query, towers, video
 
 __all__ = ["MECHANISMS"]
 
@@ -9,5 +9,4 @@ MECHANISMS = (
     *fusion.MECHANISMS,
     *video.MECHANISMS,
     *query.MECHANISMS,
-    *layout.MECHANISMS,
 )

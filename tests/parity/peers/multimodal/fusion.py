@@ -5,9 +5,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import merge_heads, scaled_dot_product_attention
+from course_lib.attention import merge_heads
 from course_lib.multimodal import (
-    ConcatenationBlock,
     GatedCrossAttention,
     InterleavedConfig,
     InterleavedDecoder,
@@ -53,35 +52,6 @@ def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Reference:
                     word + torch.tanh(module.feed_forward_gate) * (feed.out_proj.weight @ hidden)
                 )
         return torch.stack(rows).view_as(x)
-
-    return Reference(call, inputs)
-
-
-def _concatenation_in_parts(module: ConcatenationBlock, inputs: Inputs) -> Reference:
-    """Attention to each sequence by itself, mixed in the ratio of the softmax sums."""
-    block = module.block
-    attend = block.attention
-
-    def heads(tokens: Tensor, proj: Any) -> Tensor:
-        return proj(tokens).unflatten(-1, (attend.n_heads, -1)).transpose(1, 2)
-
-    def to_one(q: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = heads(tokens, attend.k_proj), heads(tokens, attend.v_proj)
-        total = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).logsumexp(dim=-1)
-        return scaled_dot_product_attention(q, k, v)[0], total
-
-    def call(x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        parts = [x, module.memory_proj(memory)]
-        normed = [block.attention_norm(part) for part in parts]
-        out = []
-        for part, ask in zip(parts, normed, strict=True):
-            q = heads(ask, attend.q_proj)
-            found, totals = zip(*(to_one(q, tokens) for tokens in normed), strict=True)
-            shares = torch.stack(totals).softmax(dim=0)[..., None]
-            mixed = (torch.stack(found) * shares).sum(dim=0)
-            part = part + attend.out_proj(merge_heads(mixed))
-            out.append(part + block.feed_forward(block.feed_forward_norm(part)))
-        return out[0], out[1]
 
     return Reference(call, inputs)
 
@@ -201,16 +171,6 @@ MECHANISMS = (
         small=dict(batch=2, length=16, memory=32, d_model=64, n_heads=4),
         large=dict(batch=2, length=128, memory=256, d_model=256, n_heads=8),
         oracle=_gated_by_hand,
-    ),
-    Mechanism(
-        name="fusion_by_concatenation",
-        source="Liu et al. (2023), section 4.1; Kim et al. (2021), section 3",
-        build=built(ConcatenationBlock, "d_model", "n_heads", "4*d_model"),
-        inputs=WITH_MEMORY,
-        tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
-        small=dict(batch=2, length=16, memory=32, d_model=64, n_heads=4),
-        large=dict(batch=2, length=128, memory=256, d_model=256, n_heads=8),
-        oracle=_concatenation_in_parts,
     ),
     Mechanism(
         name="unified_sequence",
