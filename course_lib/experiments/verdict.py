@@ -90,10 +90,7 @@ def p_value(t: float, degrees: int) -> float:
 
 
 def adjust(p_values: Sequence[float]) -> list[float]:
-    """p-values of a family, adjusted by Benjamini and Hochberg (1995).
-
-    Of the claims with a value below 0.05, less than 5 % are wrong in expectation.
-    """
+    """p-values of a family, adjusted by Benjamini and Hochberg (1995) for false discoveries."""
     adjusted, least = [0.0] * len(p_values), 1.0
     falling = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
     for rank, i in zip(range(len(p_values), 0, -1), falling, strict=True):
