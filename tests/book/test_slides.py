@@ -36,6 +36,7 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "_toc.yml").write_text(
         "root: a\nparts: [{caption: P, chapters: [{file: book/chapters/01_one}]}]\n"
     )
+    (tmp_path / "course.toml").touch()
     (tmp_path / "solutions").mkdir()
     html = tmp_path / "_build" / "html"
     (html / "book" / "chapters").mkdir(parents=True)

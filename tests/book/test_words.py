@@ -1,4 +1,4 @@
-"""Words that the field does not use appear nowhere that a reader or a student reads."""
+"""Pages are short, and nobody reads words that the field does not use."""
 
 import io
 import re
@@ -27,6 +27,7 @@ HOUSE = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 CODE = re.compile(
     r"^```.*?^```$|^\([\w-]+\)=$|`[^`\n]*`|\$[^$]*\$|\{[^{}\n]*\}|\]\([^)]*\)", re.M | re.S
 )
+PROSE = 1_600  # words of a teaching page
 FOLDERS = "book/chapters", "book/lab", "solutions", "course_lib/bank", "course_lib/figures"
 FOLDERS += "course_lib/drawings", "course_lib/cli", "README.md", "CONTRIBUTING.md", "book"
 
@@ -50,6 +51,21 @@ def files(folder: str) -> Iterator[Path]:
         yield from sorted(path.glob("*.md"))
     else:
         yield from sorted(p for p in path.rglob("*") if p.suffix in {".md", ".py"})
+
+
+def words_of_prose(page: Path) -> int:
+    """Words without the head, code, questions, formulas and the list of references."""
+    text = re.sub(r"\A---.*?^---$|\$\$.*?\$\$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    text = re.split(r"^## References", CODE.sub("x", text), flags=re.M)[0]
+    return len([word for word in text.split() if re.search(r"\w", word)])
+
+
+def test_a_page_teaches_and_a_lab_note_proves_in_few_words() -> None:
+    chapters, notes = (sorted((ROOT / "book" / name).glob("*.md")) for name in ("chapters", "lab"))
+    long = {page.name: n for page in chapters if (n := words_of_prose(page)) > PROSE}
+    assert not long, f"more than {PROSE} words of prose"
+    for pages, most in ((chapters, 120_000), (notes, 25_000)):
+        assert sum(len(page.read_text("utf-8").split()) for page in pages) <= most
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
