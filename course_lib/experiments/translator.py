@@ -64,7 +64,7 @@ class TranslatorConfig:
 CPU = TranslatorConfig(
     n_train=3_000, n_test=300, n_pieces=10_000, epochs=4, batch_size=32, warmup=1
 )
-DAY = TranslatorConfig(n_train=29_000, n_test=1_000, n_pieces=10_000, epochs=30)
+DAY = TranslatorConfig(n_train=29_000, n_test=1_000, n_pieces=10_000, epochs=10)
 
 _TRANSFORMER = {
     "model": "transformer", "attention": "three", "into": "english", "d_model": 128, "n_layers": 4,
@@ -335,12 +335,12 @@ QUESTIONS = from_table("translator", {"lost": _lost})
     arms=ARMS,
     sizes={
         "cpu": Size(asdict(CPU), (0, 1, 2), 3, "one CPU core", arms=tuple(ARMS)[:3]),
-        "day": Size(asdict(DAY), (0, 1, 2), 140, "one CPU core", step=3, arms=tuple(ARMS)[:5]),
-        # Twice as many passes: do they change anything?
+        "day": Size(asdict(DAY), (0, 1, 2), 40, "one CPU core", step=3, arms=tuple(ARMS)[:5]),
+        # Three times as many passes: do they change anything?
         "full": Size(
-            asdict(replace(DAY, epochs=60)),
+            asdict(replace(DAY, epochs=30)),
             (0, 1, 2),
-            280,
+            120,
             "one CPU core",
             step=4,
             arms=tuple(ARMS)[:3],
