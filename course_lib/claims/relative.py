@@ -13,7 +13,6 @@ from course_lib.positions import (
     DisentangledAttention,
     FourTermAttention,
     RelativeBias,
-    Rotary,
     TransformerXLAttention,
     TupeAttention,
     TupePositions,
@@ -64,24 +63,6 @@ def bias_by_distance_alone() -> Finding:
         corrected=diagonal < 1e-6 and moved > 0.1,
         evidence=f"T5's bias differs along diagonals by {diagonal:.0e}, whatever the tokens are; "
         f"what Transformer-XL adds for a distance moves by up to {moved:.2f} with the query",
-    )
-
-
-def rotation_is_relative() -> Finding:
-    """Scores of turned queries and keys at one distance, in 1,000 places, and at another one."""
-    q, k = _draw(2, 1, 64)
-    rotary = Rotary(64, fused=False)
-    near = (rotary(q, k, 5)[0] * rotary(q, k, 3)[1]).sum()
-    shifted = [
-        float((rotary(q, k, 5 + s)[0] * rotary(q, k, 3 + s)[1]).sum() - near)
-        for s in range(1, 1000, 37)
-    ]
-    other = float((rotary(q, k, 25)[0] * rotary(q, k, 3)[1]).sum() - near)
-    worst = max(map(abs, shifted))
-    return Finding(
-        holds=worst < 1e-9 and abs(other) > 0.1,
-        evidence=f"shifted by up to 1,000 places a score of standard deviation 8 changes by "
-        f"{worst:.0e}, from distance 2 to 22 by {abs(other):.2f}",
     )
 
 
