@@ -3,7 +3,6 @@
 from course_lib.efficient.banded import (
     band_average,
     band_offsets,
-    band_to_dense,
     band_weights,
     banded_attention,
     fused_banded_attention,
@@ -58,7 +57,7 @@ __all__ = [
     "KINDS", "BlockSparseAttention", "ConvolutionalAttention", "Cost", "CrossShapedAttention",
     "GatedDeltaAttention", "LinformerAttention", "LongformerAttention", "PerformerAttention",
     "RandomFeatureAttention", "ReducedAttention", "Running", "attention_costs", "band_average",
-    "band_offsets", "band_to_dense", "band_weights", "banded_attention", "block_diagonal_attention",
+    "band_offsets", "band_weights", "banded_attention", "block_diagonal_attention",
     "block_layout", "block_sparse_attention", "expand_key_mask", "fixed_mask",
     "fused_banded_attention", "fused_block_diagonal_attention", "fused_block_sparse_attention",
     "fused_strided_attention", "gated_delta", "largest_tensor", "layout_mask",
