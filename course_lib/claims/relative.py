@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from course_lib.attention import attention_weights
 from course_lib.claims.finding import Finding
-from course_lib.masks import causal_mask
 from course_lib.positions import (
     TERMS,
     DisentangledAttention,
@@ -22,7 +21,6 @@ from course_lib.positions import (
     sinusoidal_positions,
 )
 from course_lib.positions.previous import accuracy_by_place, train_previous
-from course_lib.transformer import Encoder
 
 
 def _draw(*shape: int, seed: int = 0) -> Tensor:
@@ -155,31 +153,4 @@ def closer_positions_attend_more() -> Finding:
         evidence=f"from distance 0 to 100 the term falls from {identity[0]:.0f} to "
         f"{identity[100]:.0f} for the identity; over 300 random maps its means are {means[0]:.2f} "
         f"and {means[1]:.2f}, and {falling:.0%} of them prefer near positions to far ones",
-    )
-
-
-class _Deep(nn.Module):
-    """Two blocks without any code for positions."""
-
-    def __init__(self, causal: bool) -> None:
-        super().__init__()
-        self.causal = causal
-        self.stack = Encoder(32, n_heads=4, d_ff=64, n_layers=2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.stack(x, mask=causal_mask(x.shape[1]) if self.causal else None)
-        return out
-
-
-def causal_models_need_codes() -> Finding:
-    """Two blocks without codes learn to name the previous token, with a causal mask and without."""
-    reached = []
-    for causal in (False, True):
-        model, _ = train_previous(attention=partial(_Deep, causal), length=8, steps=250)
-        reached.append(float(accuracy_by_place(model, 8).mean()))
-    collapsed = [share < 0.5 for share in reached]
-    return Finding(
-        holds=None if collapsed == [True, False] else collapsed[1],
-        evidence=f"without codes two blocks that see both ways name {reached[0]:.0%} of the "
-        f"previous tokens, two causal ones {reached[1]:.0%}",
     )
