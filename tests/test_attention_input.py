@@ -13,18 +13,13 @@ from course_lib.efficient import (
     RandomFeatureAttention,
     band_weights,
     banded_attention,
-    block_diagonal_attention,
     block_sparse_attention,
     fused_banded_attention,
-    fused_block_diagonal_attention,
     fused_block_sparse_attention,
-    fused_strided_attention,
     linformer_attention,
     online_attention,
     performer_attention,
     performer_linear_attention,
-    strided_attention,
-    tiled_attention,
 )
 from course_lib.informer import ProbSparse
 
@@ -39,31 +34,16 @@ FUNCTIONS = {
     "attention_weights": (lambda q, k, v, **kw: attention_weights(q, k, **kw), "mask", True),
     "fused_attention": (fused_attention, "mask", True),
     "online_attention": (online_attention, "mask", True),
-    "tiled_attention": (tiled_attention, "mask", True),
-    "tiled_attention, causal": (
-        lambda q, k, v, **kw: tiled_attention(q, k, v, causal=True, **kw), "mask", True,
-    ),
     "banded_attention": (lambda *x, **kw: banded_attention(*x, 1, **kw), "key_mask", False),
     "band_weights": (lambda q, k, v, **kw: band_weights(q, k, 1, **kw), "key_mask", False),
     "fused_banded_attention": (
         lambda *x, **kw: fused_banded_attention(*x, 1, **kw), "key_mask", False,
-    ),
-    "block_diagonal_attention": (
-        lambda *x, **kw: block_diagonal_attention(*x, 2, **kw), "key_mask", False,
-    ),
-    "fused_block_diagonal_attention": (
-        lambda *x, **kw: fused_block_diagonal_attention(*x, 2, **kw), "key_mask", False,
     ),
     "block_sparse_attention": (
         lambda *x, **kw: block_sparse_attention(*x, NO_BLOCKS, **kw), "key_mask", False,
     ),
     "fused_block_sparse_attention": (
         lambda *x, **kw: fused_block_sparse_attention(*x, NO_BLOCKS, **kw), "key_mask", False,
-    ),
-    "strided_attention": (lambda *x: strided_attention(*x, stride=2), None, False),
-    "fused_strided_attention": (lambda *x: fused_strided_attention(*x, stride=2), None, False),
-    "fused_strided_attention, fixed": (
-        lambda *x: fused_strided_attention(*x, stride=2, n_summary=1), None, False,
     ),
     "linformer_attention": (
         lambda *x, **kw: linformer_attention(*x, MIX, MIX, **kw), "key_mask", False,

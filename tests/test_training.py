@@ -2,9 +2,7 @@
 
 import contextlib
 import math
-import sys
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -26,7 +24,6 @@ from course_lib.training import (
     recomputing,
     save_checkpoint,
     seeded_generator,
-    tensorboard_log,
     train_epoch,
     warmup_cosine,
 )
@@ -601,48 +598,6 @@ def test_each_row_is_logged_once_also_over_a_resumed_run(tmp_path):
     run(epochs=2, log=rows.append, checkpoint=tmp_path / "c.safetensors")
     _, history = run(epochs=4, log=rows.append, checkpoint=tmp_path / "c.safetensors")
     assert [{k: v for k, v in row.items() if k != "seconds"} for row in rows] == history
-
-
-def test_without_tensorboard_it_is_said_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with (
-        pytest.raises(RuntimeError, match=r"not installed: run `pip install .*\[logs\]"),
-        tensorboard_log(tmp_path / "log"),
-    ):
-        raise AssertionError("it must not come so far")
-    assert not (tmp_path / "log").exists()
-
-
-def test_every_number_of_every_epoch_goes_to_the_writer(monkeypatch, tmp_path):
-    said = []
-
-    class Writer:
-        def __init__(self, folder):
-            said.append(folder)
-
-        def add_scalar(self, name, value, step):
-            said.append((name, value, step))
-
-        def close(self):
-            said.append("closed")
-
-    module = SimpleNamespace(SummaryWriter=Writer)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    # What is tried is the way out of the block, halfway.
-    with pytest.raises(Killed), tensorboard_log(tmp_path / "log") as log:  # noqa: PT012
-        log({"epoch": 2, "loss": 0.5, "accuracy": 1.0})
-        raise Killed
-    assert said == [str(tmp_path / "log"), ("loss", 0.5, 2), ("accuracy", 1.0, 2), "closed"]
-
-
-def test_tensorboard_gets_every_number_of_every_epoch(tmp_path):
-    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with tensorboard_log(tmp_path / "log") as log:
-        _, history = run(epochs=3, log=log)
-    found = events.EventAccumulator(str(tmp_path / "log")).Reload()
-    assert set(found.Tags()["scalars"]) == set(history[0]) - {"epoch"} | {"seconds"}
-    logged = [(e.step, e.value) for e in found.Scalars("loss")]
-    assert logged == [(row["epoch"], pytest.approx(row["loss"])) for row in history]
 
 
 def test_a_schedule_begins_at_0():

@@ -103,6 +103,9 @@ class ClaimsTable(SphinxDirective):
             shown_by = ", ".join(claim.decided) or f"course_lib.claims.{claim.show}"
             source += nodes.literal("", shown_by)
             shows.append(source)
+        if claim.cell:
+            page = page_link(f"book/{claim.cell}", self.env.docname, "", explicit=False)
+            shows.append(nodes.paragraph("", "Checked by a cell of the page ", page))
         classes = ["claim", f"document-{slug(claim.document)}", f"verdict-{slug(claim.verdict)}"]
         return row([[stated], shows], classes)
 

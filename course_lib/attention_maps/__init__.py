@@ -16,7 +16,6 @@ from course_lib.attention_maps.faithfulness import (
 from course_lib.attention_maps.flow import (
     effective_receptive_field,
     field_side,
-    gradient_norms,
     layers_to_reach_all,
     reachability,
 )
@@ -55,7 +54,7 @@ __all__ = [
     "ARCHETYPES", "Archetype", "LinearProbe", "ProbeResult", "archetype", "archetype_scores",
     "attention_distance", "attention_maps", "attention_rollout", "block_score", "column_score",
     "control_labels", "curve_area", "deletion_curve", "diagonality",
-    "effective_receptive_field", "entropy", "field_side", "gradient_importance", "gradient_norms",
+    "effective_receptive_field", "entropy", "field_side", "gradient_importance",
     "grid_distances", "head_roles", "layers_to_reach_all", "max_weight",
     "mean_relative_position", "monotonicity", "offset_score", "pair_excess", "probe_selectivity",
     "random_importance", "reachability", "received", "relation_baseline", "relation_score",

@@ -1,6 +1,6 @@
 """Who can hear of whom, and by which way gradients come back."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -141,31 +141,3 @@ def field_side(field: Tensor, share: float = 0.95) -> int:
     # Rounding may leave the sum of all a little below the share of all.
     enough = held >= share * held[-1] * (1 - 1e-6)
     return 2 * int(enough.int().argmax()) + 1
-
-
-def gradient_norms(loss: Tensor, groups: Mapping[str, Iterable[Tensor]]) -> dict[str, float]:
-    """Euclidean norm of a scalar loss's gradient for each named group of weights.
-
-    Nothing is added to the weights' own ``grad``. A group that the loss cannot reach, because it is
-    frozen or detached, has 0.
-
-    >>> x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-    >>> gradient_norms((3 * x).sum() + (4 * w.detach()).sum(), {"x": [x], "w": [w]})["w"]
-    0.0
-    """
-    if loss.numel() != 1 or not loss.requires_grad:
-        raise ValueError(
-            f"loss has shape {tuple(loss.shape)} and requires_grad {loss.requires_grad}, wanted a "
-            "scalar with a gradient"
-        )
-    norms = {}
-    for name, weights in groups.items():
-        reached = [weight for weight in weights if weight.requires_grad]
-        gradients = (
-            torch.autograd.grad(loss, reached, retain_graph=True, allow_unused=True)
-            if reached
-            else ()
-        )
-        squares = [g.square().sum() for g in gradients if g is not None]
-        norms[name] = float(torch.stack(squares).sum().sqrt()) if squares else 0.0
-    return norms

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from course_lib.experiments.source import reached
 from grader.base.files import digest, placed
-from grader.base.reach import FOLDERS, Symbol, drop_docstrings, located
+from grader.base.reach import FOLDERS, Symbol, drop_docstrings, located, reached
 
 # What is imported by a name that a page says: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_lib.attention import MultiHeadAttention, scaled_dot_product_attention
+from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
 
 _SENTENCE = "The animal didn't cross the street because it was too tired".split()
@@ -35,21 +35,6 @@ def weights_of_i_love_you() -> Finding:
     """Add up the three weights of the lecture's example."""
     total = 0.72 + 0.15 + 0.13
     return Finding(holds=abs(total - 1) < 1e-9, evidence=f"0.72 + 0.15 + 0.13 = {total:.2f}")
-
-
-def query_need_not_match() -> Finding:
-    """Ask for something between two keys, and ask ever more sharply."""
-    query = torch.tensor([[0.8, 0.6]], requires_grad=True)
-    keys, values = torch.eye(2), torch.tensor([[1.0], [0.0]])
-    out, weights = scaled_dot_product_attention(query, keys, values)
-    (gradient,) = torch.autograd.grad(out.sum(), query)
-    slope, got = float(gradient.norm()), float(out.detach())
-    sharp, _ = scaled_dot_product_attention(query.detach(), keys, values, scale=100.0)
-    return Finding(
-        holds=bool((weights > 0).all()) and slope > 0 and float(sharp) > 0.999,
-        evidence=f"a query equal to no key gets {got:.2f}, between the values 1 and 0, with "
-        f"a gradient of {slope:.2f}; a hundredfold sharper it gets {float(sharp):.2f}",
-    )
 
 
 def weights_show_influence() -> Finding:

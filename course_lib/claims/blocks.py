@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
 from course_lib.layers import DecoderBlock, EncoderBlock, layer_norm, xavier_init
-from course_lib.positions import sinusoidal_positions
 from course_lib.transformer.depth import depth_profile
 from course_lib.transformer.mirror import train_mirror
 
@@ -18,24 +17,6 @@ def _randn(*shape: int, seed: int = 0) -> Tensor:
 
 
 @torch.no_grad()
-def input_flows_unaltered() -> Finding:
-    """Tokens behind a block whose parts add nothing."""
-    x = _randn(2, 10, 64) + sinusoidal_positions(10, 64)
-    moved = {}
-    for norm in ("pre", "post"):
-        block = EncoderBlock(64, 4, 128, norm=norm)
-        for matrix in (block.attention.out_proj, block.feed_forward.out_proj):
-            for parameter in matrix.parameters():
-                parameter.zero_()
-        moved[norm] = float((block(x) - x).norm() / x.norm())
-    return Finding(
-        holds=max(moved.values()) == 0,
-        corrected=moved["pre"] == 0 and moved["post"] > 0.1,
-        evidence="tokens with positions, through a block whose parts add 0, are moved by "
-        f"{moved['post']:.0%} of their length in post-norm and {moved['pre']:.0%} in pre-norm",
-    )
-
-
 @torch.no_grad()
 def cross_attention_roles() -> Finding:
     """Which weights of a decoder block change with the memory, and what no memory leaves."""
@@ -90,37 +71,6 @@ def four_times_as_wide() -> Finding:
         corrected=ratios[0] == 4 and ratios[1] < 1.5,
         evidence=f"widths 512 and 2048: {ratios[0]:g} times as wide, {shares[0]:.0%} of the "
         f"weights of a block; 400 and 512, as configured: {ratios[1]:g} times, {shares[1]:.0%}",
-    )
-
-
-def layer_norm_formula() -> Finding:
-    """The formula against torch's layer, with the variance divided by D and by D - 1."""
-    x = 3 * _randn(50, 16) + 2
-    theirs = nn.functional.layer_norm(x, (16,))
-    off = float((layer_norm(x) - theirs).abs().max())
-    centred = x - x.mean(-1, keepdim=True)
-    unbiased = float((centred / (x.var(-1, keepdim=True) + 1e-5).sqrt() - theirs).abs().max())
-    return Finding(
-        holds=off < 1e-5 and unbiased > 0.01,
-        evidence=f"the formula differs from torch's layer by {off:.0e}; with the variance "
-        f"divided by D - 1 it would by {unbiased:.2f}",
-    )
-
-
-def batch_does_not_matter() -> Finding:
-    """What a norm makes of a token when another sentence of the batch is exchanged."""
-    x = _randn(8, 16)
-    other = x.clone()
-    other[1:] = 5 * _randn(7, 16, seed=1)
-    moved = {
-        name: float((norm(other)[0] - norm(x)[0]).detach().abs().max())
-        for name, norm in (("layer", nn.LayerNorm(16)), ("batch", nn.BatchNorm1d(16)))
-    }
-    return Finding(
-        holds=moved["layer"] == 0 and moved["batch"] > 0.1,
-        evidence="when the rest of the batch is exchanged, a token moves by "
-        f"{moved['layer']:g} behind a layer norm and by up to {moved['batch']:.1f} behind a "
-        "batch norm",
     )
 
 

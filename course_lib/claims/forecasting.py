@@ -1,7 +1,5 @@
 """Claims about sparse queries, forecasts, and attention over time and space."""
 
-import math
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,10 +10,7 @@ from course_lib.informer import (
     Informer,
     InformerConfig,
     InformerEncoderLayer,
-    ProbSparse,
-    SparseRules,
     informer,
-    sparsity_measure,
 )
 from course_lib.multimodal import FactorisedBlock, factorised_mask, video_positions
 
@@ -23,38 +18,6 @@ from course_lib.multimodal import FactorisedBlock, factorised_mask, video_positi
 def _draw(*shape: int, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
-def divergence_of_the_informer() -> Finding:
-    """Both divergences of 96 random queries, and which of them the Informer's measure is."""
-    scores = 2 * _draw(96, 96)
-    log_p, log_n = scores.log_softmax(-1), math.log(96)
-    to_uniform = (log_p.exp() * (log_p + log_n)).sum(-1)
-    from_uniform = (-log_n - log_p).mean(-1)
-    identity = float((to_uniform - log_n - (log_p.exp() * log_p).sum(-1)).abs().max())
-    measure = sparsity_measure(scores) - log_n
-    errors = [float((measure - kl).abs().max()) for kl in (to_uniform, from_uniform)]
-    best = [set(kl.topk(25).indices.tolist()) for kl in (to_uniform, from_uniform)]
-    return Finding(
-        holds=identity < 1e-9 and errors[0] < 1e-9,
-        corrected=identity < 1e-9 and errors[1] < 1e-9 and best[0] != best[1],
-        evidence=f"the identity errs by {identity:.0e}; the Informer's measure less ln L is "
-        f"{errors[0]:.2f} from KL(P||U) and {errors[1]:.0e} from KL(U||P); of the first 25 of 96 "
-        f"queries the two have {len(best[0] & best[1])} in common",
-    )
-
-
-def active_queries_are_a_logarithm() -> Finding:
-    """Count the rows of 96 queries whose weights are not all alike."""
-    q, k = _draw(2, 1, 1, 96, 16).float()
-    attend = ProbSparse(SparseRules()).eval()
-    weights: Tensor = attend(q, k, k, return_weights=True)[1]
-    active = int((weights.std(dim=-1) > 1e-6).sum())
-    return Finding(
-        holds=abs(active - math.log(96)) < 1,
-        corrected=active == 5 * math.ceil(math.log(96)),
-        evidence=f"of 96 queries {active} attend; ln 96 is {math.log(96):.1f}",
-    )
 
 
 def _hours(name: EttName, steps: int) -> float:

@@ -1,7 +1,5 @@
 """Claims about several heads: what they cost, what one cannot do, what they can be spared."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -16,20 +14,6 @@ _MAKING = (
 )
 
 
-def heads_cost_the_same() -> Finding:
-    """Count the weights of a layer of width 512 for one to 64 heads."""
-    counts = {}
-    for n_heads in (1, 8, 64):
-        layer = MultiHeadAttention(512, n_heads, bias=False)
-        counts[n_heads] = sum(p.numel() for p in layer.parameters())
-    width = MultiHeadAttention(512, 8).d_head
-    return Finding(
-        holds=set(counts.values()) == {4 * 512**2} and width == 64,
-        evidence=f"with 8 heads a head is {width} wide, and a layer of width 512 has "
-        f"{', '.join(f'{n:,}' for n in counts.values())} weights with 1, 8 and 64 heads",
-    )
-
-
 def typical_heads_are_64_wide() -> Finding:
     """Divide the widths that the report names by its number of heads."""
     typical, own = 512 // 8, 400 // 8
@@ -37,30 +21,6 @@ def typical_heads_are_64_wide() -> Finding:
         holds=own == 64,
         corrected=typical == 64 and MultiHeadAttention(400, 8).d_head == own,
         evidence=f"a width of 512 in 8 heads gives {typical}; the report's own 400 gives {own}",
-    )
-
-
-def _averages(n_heads: int) -> float:
-    """Share of two wanted numbers that the best linear readout of fixed averages leaves open."""
-    random = torch.Generator().manual_seed(0)
-    numbers = torch.randn(4000, 6, generator=random)
-    wanted = numbers[:, [1, 4]]
-    best = math.inf
-    for _ in range(200):
-        rows = (4 * torch.randn(n_heads, 6, generator=random)).softmax(dim=-1)
-        taken = numbers @ rows.T
-        fit = taken @ torch.linalg.lstsq(taken, wanted).solution
-        best = min(best, float((fit - wanted).square().mean()))
-    return best
-
-
-def one_head_is_limited() -> Finding:
-    """Fetch two of six random numbers at once, by one average and by two."""
-    one, two = _averages(1), _averages(2)
-    return Finding(
-        holds=one > 0.45 and two < 0.1,
-        evidence=f"one head that averages six numbers leaves {one:.2f} of the variance of two of "
-        f"them, whatever its weights; the best of 200 pairs of heads leaves {two:.2f}",
     )
 
 

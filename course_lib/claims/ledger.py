@@ -1,5 +1,6 @@
 """The ledger of claims: reading it, and holding its verdicts against what the code finds."""
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -37,7 +38,8 @@ class Claim:
     """One entry of the ledger.
 
     ``decided``: instead of a function the conclusions of experiments whose rule decides, each as
-    ``experiment/key``; neither only where the claim is not checkable.
+    ``experiment/key``; ``cell``: instead of both a page whose cells tagged ``claim-ID`` assert
+    the verdict; none of the three only where the claim is not checkable.
     """
 
     id: Annotated[str, BeforeValidator(str)]  # stable name, cited by chapters
@@ -48,14 +50,16 @@ class Claim:
     note: str = ""  # the correction, or why the verdict is what it is
     show: str = ""  # function in course_lib.claims that returns the Finding, as module.function
     decided: Sequence[str] = ()
+    cell: str = ""  # page, as chapters/03_attention
 
     def __post_init__(self) -> None:
         if self.document not in DOCUMENTS:
             raise Refused(f"document {self.document!r}, not in {[*DOCUMENTS]}")
         if self.verdict not in VERDICTS:
             raise Refused(f"verdict {self.verdict!r}, not in {[*VERDICTS]}")
-        if bool(self.show) + bool(self.decided) != (self.verdict != "not checkable"):
-            raise Refused("wanted a function or conclusions, unless it is not checkable")
+        ways = sum(map(bool, (self.show, self.decided, self.cell)))
+        if ways != (self.verdict != "not checkable"):
+            raise Refused("wanted a function, conclusions or a page, unless it is not checkable")
         if not self.note and self.verdict != "holds":
             raise Refused(f"wanted a note that says why it is {self.verdict}")
         if self.verdict == "measured here" and not self.decided:
@@ -79,7 +83,7 @@ def load_claims(path: Path) -> list[Claim]:
 def shown(claim: Claim) -> Finding | None:
     """Run the function of a claim, or ask the rule of its experiments.
 
-    Returns what it found, or ``None`` if the claim is not checkable.
+    Returns what it found, or ``None`` if a page shows it or if it is not checkable.
     """
     if claim.decided:
         return Finding.of_rule(*(one.split("/", 1) for one in claim.decided))
@@ -93,6 +97,12 @@ def shown(claim: Claim) -> Finding | None:
     except (ImportError, AttributeError) as error:
         raise Refused(f"claim {claim.id}: no function course_lib.claims.{claim.show}") from error
     return function()
+
+
+def asserts(claim: Claim, page: str) -> list[str]:
+    """The statements of a page's cells that are tagged as the claim's and assert something."""
+    tagged = re.compile(rf"(?ms)^:?tags: \[[^\]\n]*\bclaim-{claim.id}\b[^\]\n]*\]\n(.*?)^```")
+    return [code for code in tagged.findall(page) if re.search(r"\bassert", code)]
 
 
 def contradiction(claim: Claim, finding: Finding | None) -> str | None:

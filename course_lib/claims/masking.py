@@ -40,45 +40,8 @@ def position_of_the() -> Finding:
     )
 
 
-def predicts_from_earlier_words() -> Finding:
-    """Does the output at step t depend on word t, without and with inputs shifted by one?"""
-
-    def leak(shift: int) -> float:
-        words = _random(6, 8).requires_grad_()
-        x = torch.cat([torch.zeros(shift, 8), words[: 6 - shift]])
-        out, _ = scaled_dot_product_attention(x, x, x, causal_mask(6))
-        (gradient,) = torch.autograd.grad(out[3].sum(), words)
-        return float(gradient[3:].abs().max())
-
-    plain, shifted = leak(0), leak(1)
-    return Finding(
-        holds=plain == 0,
-        corrected=plain > 0 and shifted == 0,
-        evidence=f"the output for word t moves with word t itself (gradient {plain:.2f}) unless "
-        f"the inputs are shifted by one (gradient {shifted:.0f})",
-    )
-
-
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:
     return scores.masked_fill(mask == 0, float("-inf")).softmax(dim=-1)
-
-
-def three_dimensional_mask() -> Finding:
-    """A (B, T, S) mask against (B, H, T, S) scores, for B = H and for B != H."""
-    lengths = torch.tensor([2, 4])
-    mask = padding_mask(lengths, 4)[:, 0].expand(2, 4, 4).float()
-    scores = _random(2, 2, 4, 4)
-    wrong = float((_masked(scores, mask) - _masked(scores, mask[:, None])).abs().max())
-    try:
-        _masked(_random(2, 3, 4, 4), mask)
-        fits = True
-    except RuntimeError:
-        fits = False
-    return Finding(
-        holds=wrong < 1e-6 and fits,
-        evidence=f"with 2 sentences and 2 heads it runs, and weights are off by up to {wrong:.2f}; "
-        f"with 3 heads it {'runs' if fits else 'raises an error'}",
-    )
 
 
 def one_means_keep_everywhere() -> Finding:

@@ -1,7 +1,5 @@
 """Claims about codes for positions on a line."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -12,7 +10,6 @@ from course_lib.positions import (
     code_similarity,
     ratio_code,
     shift_matrix,
-    sine_code,
     sinusoidal_encoding,
     sinusoidal_positions,
     wavelengths,
@@ -31,35 +28,6 @@ def codes_are_unique() -> Finding:
     return Finding(
         holds=min(nearest.values()) > 1,
         evidence=f"the nearest two codes of 2,000 positions are {listed} apart",
-    )
-
-
-def codes_follow_the_formula() -> Finding:
-    """The library's codes against the formula, entry by entry."""
-    d_model, codes = 12, _codes(50, 12)
-    errors = []
-    for position in range(50):
-        for i in range(d_model // 2):
-            angle = position / 10000 ** (2 * i / d_model)
-            errors.append(abs(float(codes[position, 2 * i]) - math.sin(angle)))
-            errors.append(abs(float(codes[position, 2 * i + 1]) - math.cos(angle)))
-    return Finding(
-        holds=max(errors) < 1e-9,
-        evidence=f"of {len(errors)} entries, sines at even channels and cosines at odd ones, none "
-        f"differs by more than {max(errors):.0e}",
-    )
-
-
-def shift_is_linear() -> Finding:
-    """One matrix for a shift moves all positions; another shift needs another matrix."""
-    here, matrix = _codes(500, 64), shift_matrix(7, 64)
-    there = sinusoidal_encoding(torch.arange(500).double() + 7, 64)
-    error = float((here @ matrix.T - there).abs().max())
-    other = float((matrix - shift_matrix(8, 64)).abs().max())
-    return Finding(
-        holds=error < 1e-9 and other > 0.1,
-        evidence=f"the matrix for a shift of 7 moves 500 positions with an error of {error:.0e}; "
-        f"that for a shift of 8 differs from it by up to {other:.2f}",
     )
 
 
@@ -119,41 +87,6 @@ def binary_distances() -> Finding:
     upset = {n_bits: step > far for n_bits, (step, far, _) in unequal.items()}
     return Finding(
         holds=upset[16] and not upset[4], corrected=upset[16] and upset[4], evidence=listed
-    )
-
-
-def sines_alone_overlap() -> Finding:
-    """Repetitions of one wave, distances of many, and what linear maps make of both."""
-    single = len({round(x, 6) + 0.0 for x in sine_code(torch.arange(48), 12).flatten().tolist()})
-    codes = _codes(2000, 64)
-    nearest = float(F.pdist(codes[:, 0::2]).min())
-    errors = []
-    for code in (codes[:, 0::2], codes):
-        fit = torch.linalg.lstsq(code[:1000], code[7:1007], driver="gelsd").solution
-        errors.append(float((code[:1000] @ fit - code[7:1007]).square().mean().sqrt()))
-    return Finding(
-        holds=nearest < 1e-3,
-        corrected=single < 48 and nearest > 0.1 and errors[0] > 0.1 and errors[1] < 1e-9,
-        evidence=f"one wave of period 12 has {single} codes for 48 positions, but with 32 "
-        f"wavelengths the nearest two of 2,000 are {nearest:.2f} apart; the best linear map for a "
-        f"shift by 7 errs by {errors[0]:.2f} without cosines and by {errors[1]:.0e} with them",
-    )
-
-
-def steps_are_consistent() -> Finding:
-    """Length and direction of steps, and whether codes get less alike with distance."""
-    steps = _codes(100, 512).diff(dim=0)
-    lengths = steps.norm(dim=-1)
-    spread = float(lengths.max() - lengths.min())
-    turned = float((steps[1] - steps[0]).norm())
-    similarity = code_similarity(torch.arange(101), 512)
-    rise = int((similarity[1:] > similarity[:-1]).nonzero()[0])
-    return Finding(
-        holds=turned < 1e-6,
-        corrected=spread < 1e-9 and turned > 1 and 1 < rise < 100,
-        evidence=f"99 steps have the same length up to {spread:.0e}, but the first two differ by "
-        f"{turned:.2f} as vectors; and at width 512 the inner product first rises again from "
-        f"distance {rise} to {rise + 1}",
     )
 
 

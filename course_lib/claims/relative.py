@@ -7,13 +7,11 @@ from torch import Tensor, nn
 
 from course_lib.attention import attention_weights
 from course_lib.claims.finding import Finding
-from course_lib.masks import causal_mask
 from course_lib.positions import (
     TERMS,
     DisentangledAttention,
     FourTermAttention,
     RelativeBias,
-    Rotary,
     TransformerXLAttention,
     TupeAttention,
     TupePositions,
@@ -23,7 +21,6 @@ from course_lib.positions import (
     sinusoidal_positions,
 )
 from course_lib.positions.previous import accuracy_by_place, train_previous
-from course_lib.transformer import Encoder
 
 
 def _draw(*shape: int, seed: int = 0) -> Tensor:
@@ -64,24 +61,6 @@ def bias_by_distance_alone() -> Finding:
         corrected=diagonal < 1e-6 and moved > 0.1,
         evidence=f"T5's bias differs along diagonals by {diagonal:.0e}, whatever the tokens are; "
         f"what Transformer-XL adds for a distance moves by up to {moved:.2f} with the query",
-    )
-
-
-def rotation_is_relative() -> Finding:
-    """Scores of turned queries and keys at one distance, in 1,000 places, and at another one."""
-    q, k = _draw(2, 1, 64)
-    rotary = Rotary(64, fused=False)
-    near = (rotary(q, k, 5)[0] * rotary(q, k, 3)[1]).sum()
-    shifted = [
-        float((rotary(q, k, 5 + s)[0] * rotary(q, k, 3 + s)[1]).sum() - near)
-        for s in range(1, 1000, 37)
-    ]
-    other = float((rotary(q, k, 25)[0] * rotary(q, k, 3)[1]).sum() - near)
-    worst = max(map(abs, shifted))
-    return Finding(
-        holds=worst < 1e-9 and abs(other) > 0.1,
-        evidence=f"shifted by up to 1,000 places a score of standard deviation 8 changes by "
-        f"{worst:.0e}, from distance 2 to 22 by {abs(other):.2f}",
     )
 
 
@@ -174,31 +153,4 @@ def closer_positions_attend_more() -> Finding:
         evidence=f"from distance 0 to 100 the term falls from {identity[0]:.0f} to "
         f"{identity[100]:.0f} for the identity; over 300 random maps its means are {means[0]:.2f} "
         f"and {means[1]:.2f}, and {falling:.0%} of them prefer near positions to far ones",
-    )
-
-
-class _Deep(nn.Module):
-    """Two blocks without any code for positions."""
-
-    def __init__(self, causal: bool) -> None:
-        super().__init__()
-        self.causal = causal
-        self.stack = Encoder(32, n_heads=4, d_ff=64, n_layers=2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.stack(x, mask=causal_mask(x.shape[1]) if self.causal else None)
-        return out
-
-
-def causal_models_need_codes() -> Finding:
-    """Two blocks without codes learn to name the previous token, with a causal mask and without."""
-    reached = []
-    for causal in (False, True):
-        model, _ = train_previous(attention=partial(_Deep, causal), length=8, steps=250)
-        reached.append(float(accuracy_by_place(model, 8).mean()))
-    collapsed = [share < 0.5 for share in reached]
-    return Finding(
-        holds=None if collapsed == [True, False] else collapsed[1],
-        evidence=f"without codes two blocks that see both ways name {reached[0]:.0%} of the "
-        f"previous tokens, two causal ones {reached[1]:.0%}",
     )

@@ -11,7 +11,6 @@ from course_lib.multimodal import (
     KEPT_BACK,
     BertText,
     BertTextConfig,
-    DualEncoder,
     DualEncoderConfig,
     QueryDecoderLayer,
     TextTower,
@@ -19,8 +18,6 @@ from course_lib.multimodal import (
     UnifiedEncoder,
     all_captions,
     close_ups,
-    interleaved_positions,
-    search_scores,
     train_towers,
     unified_positions,
 )
@@ -51,23 +48,6 @@ def _weights(model: torch.nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-def two_models_cost_more() -> Finding:
-    """Weights of two towers and of one encoder, and scores for one pair and for many."""
-    with torch.device("meta"):
-        two = _weights(DualEncoder(DualEncoderConfig()))
-        one = _weights(UnifiedEncoder(UnifiedConfig()))
-    sizes = {"n_words": 16, "n_patches": 16, "n_layers": 2}
-    pair = [search_scores(way, **sizes) for way in ("towers", "joint")]
-    many = [search_scores(way, **sizes, n_images=1000, n_texts=1000) for way in ("towers", "joint")]
-    return Finding(
-        holds=two > one and pair[0] > pair[1] and many[0] > many[1],
-        corrected=two > one and pair[0] < pair[1] and many[0] < many[1],
-        evidence=f"two towers have {two:,} weights and one encoder {one:,}; one pair takes "
-        f"{pair[0]:,} scores and {pair[1]:,}, a thousand images and texts {many[0]:,} and "
-        f"{many[1]:,}",
-    )
-
-
 def places_decide_the_cost() -> Finding:
     """Weights and scores of one encoder with positions on a line, and on a line and a grid."""
     with torch.device("meta"):
@@ -96,19 +76,6 @@ def unified_means_a_line() -> Finding:
         corrected=lost["line"] and not lost["dual"],
         evidence=f"cosines of the codes of a patch with the one below and with the start of the "
         f"next row, {told}",
-    )
-
-
-def elements_differ_in_length() -> Finding:
-    """Where the words behind a picture of 4 x 4 patches stand, in two ways of counting."""
-    behind = {
-        scheme: int(interleaved_positions([3, (4, 4), 2], scheme=scheme)[0, -2])
-        for scheme in ("line", "grid")
-    }
-    return Finding(
-        holds=min(behind.values()) > 4,
-        evidence=f"the word behind a picture behind three words is at {behind['line']} if tokens "
-        f"are counted, at {behind['grid']} if rows are, and not at 4",
     )
 
 

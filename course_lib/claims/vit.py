@@ -1,23 +1,17 @@
 """Claims about the vision transformer: its size, its edges, and how it is trained."""
 
 import warnings
-from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-import course_lib
 from course_lib.claims.finding import Finding
 from course_lib.data import shape_images
 from course_lib.data.cifar import IMAGE_STD, MEAN, PIXEL_STD
-from course_lib.experiments import load_records
 from course_lib.resnet import resnet18
 from course_lib.training import count_parameters, saved_bytes, train_epoch, warmup_cosine
-from course_lib.vit import VisionBlock, ViT, ViTConfig, patchify, vit_costs
-
-_RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results"
+from course_lib.vit import VisionBlock, ViT, ViTConfig
 
 
 def _random(seed: int = 0) -> torch.Generator:
@@ -27,52 +21,6 @@ def _random(seed: int = 0) -> torch.Generator:
 def _small(**changes: object) -> ViT:
     sizes = {"d_model": 32, "n_layers": 2, "n_heads": 2, "d_ff": 48, "dropout": 0.0}
     return ViT(ViTConfig(**(sizes | changes)), generator=_random()).eval()  # type: ignore[arg-type]
-
-
-def _named(d_model: int, patch_size: int, image_size: int = 32, n_classes: int = 10) -> int:
-    """Parameters of a model of ViT's own proportions: 12 blocks, a hidden width of four times D."""
-    config = ViTConfig(
-        image_size=image_size,
-        patch_size=patch_size,
-        n_classes=n_classes,
-        d_model=d_model,
-        n_layers=12,
-        n_heads=3,
-        d_ff=4 * d_model,
-        positions="learned",
-    )
-    return vit_costs(config).parameters
-
-
-def report_model_size() -> Finding:
-    """Count the parameters of the report's configuration, and of the same with a learned table."""
-    fixed, learned = (vit_costs(ViTConfig(positions=p)).parameters for p in ("fixed", "learned"))
-    return Finding(
-        holds=abs(fixed - 5.7e6) < 0.1e6 or abs(learned - 5.7e6) < 0.1e6,
-        evidence=f"its configuration has {fixed:,} parameters, {learned:,} if positions are "
-        "learned",
-    )
-
-
-def base_on_small_patches() -> Finding:
-    """Count a base model, a small one and the report's own on patches of 2 x 2."""
-    base, small = _named(768, 2), _named(384, 2)
-    own = vit_costs(ViTConfig(patch_size=2)).parameters
-    return Finding(
-        holds=abs(base - 22.1e6) < 0.5e6,
-        evidence=f"on patches of 2 x 2 ViT-B has {base / 1e6:.1f} million parameters, ViT-S "
-        f"{small / 1e6:.1f} million, and the report's own configuration {own / 1e6:.1f} million",
-    )
-
-
-def small_has_five_million() -> Finding:
-    """Count ViT-S and ViT-Ti."""
-    small, tiny = (_named(d, 16, 224, 1000) for d in (384, 192))
-    return Finding(
-        holds=abs(small - 5.7e6) < 0.1e6,
-        corrected=abs(tiny - 5.7e6) < 0.1e6,
-        evidence=f"ViT-S/16 has {small:,} parameters and ViT-Ti/16 has {tiny:,}",
-    )
 
 
 def resnet18_size() -> Finding:
@@ -115,22 +63,6 @@ def class_token_stands_nowhere() -> Finding:
     )
 
 
-def convolution_makes_64_tokens() -> Finding:
-    """Embed patches by a convolution, and by cutting and a matrix."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        conv = nn.Conv2d(3, 400, kernel_size=4, stride=4)
-    images = torch.randn(2, 3, 32, 32, generator=_random())
-    with torch.no_grad():
-        tokens = conv(images).flatten(2).transpose(1, 2)
-        same = F.linear(patchify(images, 4), conv.weight.flatten(1), conv.bias)
-        gap = float((tokens - same).abs().max())
-    return Finding(
-        holds=tokens.shape == (2, 64, 400) and gap < 1e-4,
-        evidence=f"{tokens.shape[1]} tokens, which differ by {gap:.0e} from those of a matrix",
-    )
-
-
 def any_deviation_will_do() -> Finding:
     """Divide pictures of many brightnesses by the mean of their own deviations, and by that of all.
 
@@ -164,30 +96,6 @@ def learning_rate_ends_at_a_hundredth() -> Finding:
         holds=0.0005 < last < 0.002,
         evidence=f"the last step is taken with {last:.0e}; at epoch 290 the rate is {later:.1e}, "
         f"and it is below 0.001 from epoch {below} on",
-    )
-
-
-def loss_and_accuracy_rise_together() -> Finding:
-    """Compare the end of a run on few pictures with where its test loss stopped falling.
-
-    That is the first epoch with a loss within a hundredth of the lowest.
-    """
-    (record,) = [
-        r
-        for r in load_records(_RESULTS)
-        if (r.experiment, r.arm, r.size, r.seed) == ("vit-recipe", "few", "cpu", 0)
-    ]
-    rows = record.metrics
-    lowest = min(row["test_loss"] for row in rows)
-    low = next(row for row in rows if row["test_loss"] < 1.01 * lowest)
-    last = rows[-1]
-    up = {name: last[name] - low[name] for name in ("test_loss", "accuracy", "calibration_error")}
-    return Finding(
-        holds=up["test_loss"] > 0.1 and up["accuracy"] > 0.02 and up["calibration_error"] > 0.1,
-        evidence=f"from epoch {low['epoch']} to {last['epoch']} of a small run the test loss goes "
-        f"from {low['test_loss']:.2f} to {last['test_loss']:.2f}, the accuracy from "
-        f"{low['accuracy']:.3f} to {last['accuracy']:.3f} and the calibration error from "
-        f"{low['calibration_error']:.2f} to {last['calibration_error']:.2f}",
     )
 
 

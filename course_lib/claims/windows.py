@@ -12,7 +12,6 @@ from course_lib.swin import (
     SwinBlock,
     SwinConfig,
     WindowAttention,
-    block_cost,
     grid_connections,
     window_layout,
 )
@@ -26,19 +25,6 @@ def pixels_are_tokens() -> Finding:
         holds=n == 224**2,
         corrected=n == 224**2 // 16**2,
         evidence=f"{224**2:,} pixels are {n} tokens",
-    )
-
-
-def four_windows_save_three_quarters() -> Finding:
-    """Pairs among 14 x 14 tokens, all of them and in windows of 7 x 7."""
-    every, cut = (
-        int(grid_connections(window_layout(14, 14, window, 0)).sum()) for window in (14, 7)
-    )
-    block = 1 - block_cost(14, 14, 768, 7).total / block_cost(14, 14, 768).total
-    return Finding(
-        holds=(every, cut) == (38_416, 9_604),
-        evidence=f"{every:,} pairs and {cut:,}; of all multiplications of a block of width 768 "
-        f"{block:.1%} are saved",
     )
 
 

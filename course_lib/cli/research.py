@@ -30,13 +30,6 @@ def register(add: Add) -> None:
     run.option(
         "--device", "default: a GPU if there is one, except for --size cpu", choices=("cpu", "cuda")
     )
-    run.option(
-        "--products",
-        "precision of matrix products in training on a GPU (default: float32); recorded",
-        "float32",
-        choices=("float32", "tf32", "bfloat16"),
-    )
-    run.flags(compiled="compile blocks on a GPU, which is faster")
     run.option("--seeds SEED", "only these seeds", type=int, nargs="+")
     run.option("--arms ARM", "only these settings", nargs="+")
     run.flags(
@@ -77,7 +70,6 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     import torch
 
     from course_lib import experiments
-    from course_lib.training import graphed
 
     if arguments.threads < 1:
         raise Refused(f"--threads is {arguments.threads}: at least 1 is needed")
@@ -85,7 +77,6 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise Refused("--device cuda: torch finds no GPU")
     torch.set_num_threads(arguments.threads)
-    graphed.use(graphed.Manner(arguments.products, arguments.compiled))
     if arguments.all or arguments.minutes is not None:
         return run_unattended(arguments)
     if arguments.experiment is None:

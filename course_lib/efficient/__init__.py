@@ -3,14 +3,9 @@
 from course_lib.efficient.banded import (
     band_average,
     band_offsets,
-    band_to_dense,
     band_weights,
     banded_attention,
     fused_banded_attention,
-)
-from course_lib.efficient.block_diagonal import (
-    block_diagonal_attention,
-    fused_block_diagonal_attention,
 )
 from course_lib.efficient.block_sparse import (
     BlockSparseAttention,
@@ -46,24 +41,19 @@ from course_lib.efficient.performer import (
     performer_linear_attention,
     softmax_features,
 )
-from course_lib.efficient.strided import (
-    fixed_mask,
-    fused_strided_attention,
-    strided_attention,
-    strided_mask,
-)
-from course_lib.efficient.tiled import Running, online_attention, online_step, tiled_attention
+from course_lib.efficient.strided import strided_mask
+from course_lib.efficient.tiled import Running, online_attention, online_step
 
 __all__ = [
     "KINDS", "BlockSparseAttention", "ConvolutionalAttention", "Cost", "CrossShapedAttention",
     "GatedDeltaAttention", "LinformerAttention", "LongformerAttention", "PerformerAttention",
     "RandomFeatureAttention", "ReducedAttention", "Running", "attention_costs", "band_average",
-    "band_offsets", "band_to_dense", "band_weights", "banded_attention", "block_diagonal_attention",
-    "block_layout", "block_sparse_attention", "expand_key_mask", "fixed_mask",
-    "fused_banded_attention", "fused_block_diagonal_attention", "fused_block_sparse_attention",
-    "fused_strided_attention", "gated_delta", "largest_tensor", "layout_mask",
+    "band_offsets", "band_weights", "banded_attention",
+    "block_layout", "block_sparse_attention", "expand_key_mask",
+    "fused_banded_attention", "fused_block_sparse_attention",
+    "gated_delta", "largest_tensor", "layout_mask",
     "linformer_attention", "longformer_pairs", "online_attention", "online_step",
     "orthogonal_features", "performer_attention", "performer_linear_attention", "random_blocks",
-    "softmax_features", "strided_attention", "strided_mask", "stripe_masks", "tiled_attention",
+    "softmax_features", "strided_mask", "stripe_masks",
     "window_pairs",
 ]  # fmt: skip

@@ -144,29 +144,6 @@ def band_average(
     return out
 
 
-def band_to_dense(
-    weights: Tensor, radius: int, *, dilation: int = 1, causal: bool = False
-) -> Tensor:
-    """Lay a band ``(..., T, W)`` out as a matrix ``(..., T, T)``, 0 outside the band.
-
-    >>> band_to_dense(torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 0.0]]), 1)
-    tensor([[1., 2., 0.],
-            [3., 4., 5.],
-            [0., 6., 7.]])
-    """
-    offsets = band_offsets(radius, dilation=dilation, causal=causal)
-    T = weights.shape[-2]
-    if weights.shape[-1] != len(offsets):
-        raise ValueError(
-            f"weights have shape {tuple(weights.shape)}, wanted (..., T, {len(offsets)})"
-        )
-    reach = radius * dilation
-    at = torch.arange(T, device=weights.device)[:, None] + reach
-    index = at + torch.tensor(list(offsets), device=weights.device)
-    wide = weights.new_zeros(*weights.shape[:-1], T + 2 * reach)
-    return wide.scatter(-1, index.expand(weights.shape), weights)[..., reach : reach + T]
-
-
 # --------------------------------------------------------------------------- block by block
 
 

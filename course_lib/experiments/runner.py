@@ -30,7 +30,7 @@ from course_lib.experiments.record import (
 )
 from course_lib.experiments.registry import Experiment, Job
 from course_lib.experiments.source import EARLIER, digest
-from course_lib.training import graphed, write_tensors
+from course_lib.training import write_tensors
 from grader.base.errors import Refused
 from grader.base.reach import ROOT
 
@@ -87,7 +87,7 @@ def bill(
     A run is done when its record is there and was made with the settings of now. ``size``:
     ``"cpu"``, ``"day"`` or ``"full"``.
     """
-    code = _Codes(experiment) if stale else None
+    code = code_of(experiment) if stale else None
     records = {record.file_name: record for record in load_records(results_dir, experiment.name)}
     took: dict[str, list[float]] = {}
     for record in records.values():
@@ -202,7 +202,7 @@ def each(
         jobs,
         multiprocessing.get_context("spawn"),
         _prepare,
-        (torch.get_num_threads(), graphed.manner()),
+        (torch.get_num_threads(),),
     )
     try:
         waiting = {
@@ -225,13 +225,12 @@ def each(
         pool.shutdown(cancel_futures=True)
 
 
-def _prepare(threads: int, manner: graphed.Manner) -> None:
+def _prepare(threads: int) -> None:
     # Ctrl-C reaches all processes of a terminal: a child ends without a word, its parent tells.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Its own would be a semaphore that a child which is ended can't give back.
     tqdm.set_lock(threading.RLock())
     torch.set_num_threads(threads)
-    graphed.use(manner)
 
 
 def _by_name(
@@ -274,7 +273,7 @@ def run_one(
     return write_record(record, results_dir), _summary(record)
 
 
-def code_of(experiment: Experiment, root: Path = ROOT, device: str = "cpu") -> str:
+def code_of(experiment: Experiment, root: Path = ROOT) -> str:
     """SHA-256 of the definitions that training reaches; the settings are in the record itself.
 
     Of an experiment that stands outside the library its function alone is looked at.
@@ -283,28 +282,12 @@ def code_of(experiment: Experiment, root: Path = ROOT, device: str = "cpu") -> s
     if train.__module__.partition(".")[0] != "course_lib":
         return hashlib.sha256(inspect.getsource(train).encode()).hexdigest()
     name = train.__qualname__.partition(".")[0]
-    return digest([(train.__module__, name if name.isidentifier() else "*")], root, device)
+    return digest([(train.__module__, name if name.isidentifier() else "*")], root)
 
 
-class _Codes(dict[str, str]):
-    """The code of an experiment by the kind of device, found when it is asked for."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        self.experiment = experiment
-
-    def __missing__(self, device: str) -> str:
-        self[device] = code_of(self.experiment, device=device)
-        return self[device]
-
-    def made(self, record: Record) -> bool:
-        """Whether it made a record; of one of schema 1 that can't be told, and it may have.
-
-        A GPU may have run the plain loop, which is what runs on a CPU.
-        """
-        return record.schema == 1 or any(
-            record.source_sha256 in (self[device], EARLIER.get(self[device]))
-            for device in ("cpu", record.hardware.get("device", "cpu"))
-        )
+def _made(code: str, record: Record) -> bool:
+    """Whether code made a record; of one of schema 1 that can't be told, and it may have."""
+    return record.schema == 1 or record.source_sha256 in (code, EARLIER.get(code))
 
 
 def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> list[Record]:
@@ -313,8 +296,8 @@ def stale(experiments: Mapping[str, Experiment], records: Sequence[Record]) -> l
     ``records``: of any experiments. Those of schema 1 can't be told and are left out.
     """
     told = [r for r in records if r.schema > 1 and r.experiment in experiments]
-    now = {name: _Codes(experiments[name]) for name in {r.experiment for r in told}}
-    return [r for r in told if not now[r.experiment].made(r)]
+    now = {name: code_of(experiments[name]) for name in {r.experiment for r in told}}
+    return [r for r in told if not _made(now[r.experiment], r)]
 
 
 def _record(
@@ -329,10 +312,9 @@ def _record(
     config = experiment.config(arm, size)
     # Before training: what is edited meanwhile is not what runs.
     commit, clean = provenance.parent_commit(), provenance.is_clean()
-    source, manner = code_of(experiment, device=device.type), graphed.told(device)
+    source = code_of(experiment)
     # A checkpoint of other settings or of other code must not be taken up.
-    of = f"{_canonical(config)}{source}{_canonical(manner) if manner else ''}"
-    key = hashlib.sha256(of.encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{_canonical(config)}{source}".encode()).hexdigest()[:12]
     name = record_name(arm, size, seed).removesuffix(".json")
     checkpoint = runs_dir / experiment.name / f"{name}-{key}.safetensors"
     try:
@@ -352,7 +334,7 @@ def _record(
         results=outcome.results,
         wall_seconds=round(sum(row["wall_seconds"] for row in outcome.metrics), 1),
         device_seconds=round(sum(row["device_seconds"] for row in outcome.metrics), 1),
-        hardware=provenance.hardware(device) | manner,
+        hardware=provenance.hardware(device),
         versions=provenance.versions(),
         commit=commit,
         source_sha256=source,
@@ -364,9 +346,9 @@ def _record(
     return record, outcome.weights
 
 
-def _is_done(record: Record, config: dict[str, Any], code: _Codes | None) -> bool:
+def _is_done(record: Record, config: dict[str, Any], code: str | None) -> bool:
     same = record.config == json.loads(_canonical(config))
-    return same and (code is None or code.made(record))
+    return same and (code is None or _made(code, record))
 
 
 def _canonical(config: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from course_lib.informer.layers import (
     InformerDecoderLayer,
     InformerEncoderLayer,
 )
-from course_lib.informer.model import Informer, informer, published_informer
+from course_lib.informer.model import Informer, informer
 from course_lib.informer.places import LayerPositions, PositionVectors
 from course_lib.informer.prob_sparse import ProbSparse, SparseRules
 from course_lib.informer.rivals import ChannelForecast, Level, Levelled, PatchForecast
@@ -33,7 +33,7 @@ __all__ = [
     "InformerEncoderLayer",
     "LayerPositions", "Level", "Levelled", "LinearForecast", "PatchForecast", "PositionVectors",
     "ProbSparse", "SparseRules", "TokenEmbedding", "budget", "calendar_fields", "first_in_prefix",
-    "informer", "kept_weights", "load_forecasters", "max_mean_measure", "published_informer",
+    "informer", "kept_weights", "load_forecasters", "max_mean_measure",
     "repeat_last", "sample_keys",
     "sampled_scores", "seasonal_naive", "sparsity_measure",
 ]  # fmt: skip

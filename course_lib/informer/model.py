@@ -7,7 +7,6 @@ from course_lib.informer.config import InformerConfig
 from course_lib.informer.embedding import InformerEmbedding
 from course_lib.informer.layers import Distilling, InformerDecoderLayer, InformerEncoderLayer
 from course_lib.informer.places import LayerPositions
-from course_lib.informer.prob_sparse import SparseRules
 
 
 class Informer(nn.Module):
@@ -102,13 +101,3 @@ def informer() -> Informer:
     see :class:`~course_lib.informer.SparseRules`.
     """
     return Informer(InformerConfig())
-
-
-def published_informer() -> Informer:
-    """The same model with what the published code does otherwise: as many parameters.
-
-    The rules of :meth:`~course_lib.informer.SparseRules.published`, and heads that are mixed with
-    time. (Two things stay: the published code drops no weights of ProbSparse attention, whatever
-    its setting, and draws other keys in each evaluation, so that its forecasts don't repeat.)
-    """
-    return Informer(InformerConfig(rules=SparseRules().published(), mix=True))

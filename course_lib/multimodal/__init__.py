@@ -1,6 +1,6 @@
 """Words and images in one model: towers apart, one sequence for both, and what lies between."""
 
-from course_lib.multimodal.bert import BertText, BertTextConfig, bert_base, mask_words
+from course_lib.multimodal.bert import BertText, BertTextConfig
 from course_lib.multimodal.contrastive import (
     Temperature,
     contrastive_loss,
@@ -43,8 +43,8 @@ __all__ = [
     "DualEncoder", "DualEncoderConfig", "FactorisedBlock", "GatedCrossAttention", "ImageTower",
     "InterleavedConfig", "InterleavedDecoder",
     "QueryDecoderLayer", "Segment", "Temperature", "TextTower", "UnifiedConfig", "UnifiedEncoder",
-    "all_captions", "bert_base", "close_ups", "contrastive_loss", "factorised_mask",
-    "interleaved_mask", "interleaved_positions", "mask_words",
+    "all_captions", "close_ups", "contrastive_loss", "factorised_mask",
+    "interleaved_mask", "interleaved_positions",
     "pair_similarities", "preceding_image_mask", "retrieval_accuracy", "search_scores",
     "token_count", "train_towers", "unified_positions", "video_positions",
 ]  # fmt: skip

@@ -2,9 +2,9 @@
 
 from course_lib.positions.alibi import Alibi, alibi_bias, alibi_slopes
 from course_lib.positions.counting import binary_code, integer_code, ratio_code, sine_code
-from course_lib.positions.delta import DeltaValueAttention, literal_delta_value
+from course_lib.positions.delta import literal_delta_value
 from course_lib.positions.heads import HeadProjections
-from course_lib.positions.learned import LearnedPositions, resample_grid, resample_line
+from course_lib.positions.learned import LearnedPositions, resample_grid
 from course_lib.positions.legendre import LegendrePE, legendre_polynomials, legendre_positions
 from course_lib.positions.multimodal import (
     MultimodalRotary,
@@ -61,7 +61,7 @@ from course_lib.positions.window import WindowBias, window_index
 
 __all__ = [
     "TERMS", "Alibi", "AxialRotary", "ComputedTables",
-    "DeltaValueAttention", "DisentangledAttention", "FourTermAttention", "HeadProjections",
+    "DisentangledAttention", "FourTermAttention", "HeadProjections",
     "Layout", "LearnedPositions", "LegendrePE", "MixedRotary", "MultimodalRotary", "RelativeBias",
     "Rotary", "Scan", "TransformerXLAttention", "TupeAttention", "TupePositions", "WindowBias",
     "alibi_bias", "alibi_slopes", "axial_angles", "binary_code", "code_similarity",
@@ -69,7 +69,7 @@ __all__ = [
     "join_terms", "keep_in_step", "legendre_polynomials", "legendre_positions",
     "literal_delta_value", "mixed_angles", "mixed_frequencies", "multimodal_positions",
     "next_position", "qwen2_vl_rotary", "qwen3_vl_rotary", "ratio_code", "relative_distance",
-    "relative_shift", "resample_grid", "resample_line", "rotary_angles", "rotary_frequencies",
+    "relative_shift", "resample_grid", "rotary_angles", "rotary_frequencies",
     "rotate", "rotate_by_table", "rotation_table", "scan_order", "section_axes", "shift_matrix",
     "sine_code", "sinusoidal_encoding", "sinusoidal_positions", "spatial_positions",
     "spread_diagonals", "stretch_grid", "stretch_places", "stretch_weights", "summed_positions",

@@ -35,23 +35,6 @@ class LearnedPositions(nn.Module):
         return x + self.table[offset : offset + T]
 
 
-def resample_line(table: Tensor, length: int, *, n_prefix: int = 0) -> Tensor:
-    """Stretch a learned table ``(n_prefix + N, D)`` to ``length`` places, linearly between rows.
-
-    It is a start for further training, no more: a model that counted places finds other numbers.
-
-    >>> resample_line(torch.tensor([[9.0], [0.0], [1.0]]), 4, n_prefix=1).flatten()
-    tensor([9.0000, 0.0000, 0.2500, 0.7500, 1.0000])
-    """
-    places = _places(table, n_prefix)
-    if length < 1:
-        raise ValueError(f"length is {length}, wanted at least 1")
-    if length == len(places):
-        return table
-    stretched = F.interpolate(_channels_first(places.T), size=length, mode="linear")[0].T
-    return torch.cat([table[:n_prefix], stretched.to(table.dtype)])
-
-
 def resample_grid(
     table: Tensor,
     old: tuple[int, int],

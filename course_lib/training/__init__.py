@@ -6,9 +6,7 @@ undisturbed one does.
 """
 
 from course_lib.training.checkpoints import load_checkpoint, save_checkpoint, write_tensors
-from course_lib.training.graphed import fit
-from course_lib.training.logs import tensorboard_log
-from course_lib.training.loop import train_epoch, warmup_cosine
+from course_lib.training.loop import fit, train_epoch, warmup_cosine
 from course_lib.training.measures import accuracy, count_parameters
 from course_lib.training.memory import recomputing, saved_bytes
 from course_lib.training.randomness import derive_seed, minibatches, seeded_generator
@@ -16,5 +14,5 @@ from course_lib.training.randomness import derive_seed, minibatches, seeded_gene
 __all__ = [
     "accuracy", "count_parameters", "derive_seed", "fit", "load_checkpoint",
     "minibatches", "recomputing", "save_checkpoint", "saved_bytes", "seeded_generator",
-    "tensorboard_log", "train_epoch", "warmup_cosine", "write_tensors",
+    "train_epoch", "warmup_cosine", "write_tensors",
 ]  # fmt: skip

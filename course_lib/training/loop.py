@@ -85,7 +85,7 @@ def fit(
         evaluate: Measures the model after every epoch, in evaluation mode, without gradients.
         enough: From the rows so far to whether training ends before its last epoch.
         checkpoint: File to resume from if it exists, and to write after every epoch.
-        log: Takes each epoch's row, such as :func:`course_lib.training.tensorboard_log` gives.
+        log: Takes each epoch's row.
 
     Raises:
         ValueError: If the checkpoint is of another seed or of more epochs.

@@ -5,7 +5,7 @@ write: :meth:`EncoderDecoder.generate` translates, :meth:`DecoderOnly.generate` 
 """
 
 from course_lib.transformer.config import DecoderOnlyConfig, TransformerConfig
-from course_lib.transformer.decoder_only import DecoderOnly, gpt2_small
+from course_lib.transformer.decoder_only import DecoderOnly
 from course_lib.transformer.embedding import PositionedEmbedding
 from course_lib.transformer.encoder_decoder import (
     EncoderDecoder,
@@ -16,6 +16,6 @@ from course_lib.transformer.stacks import Decoder, Encoder
 
 __all__ = [
     "Decoder", "DecoderOnly", "DecoderOnlyConfig", "Encoder", "EncoderDecoder",
-    "PositionedEmbedding", "TransformerConfig", "TransformerWeights", "gpt2_small",
+    "PositionedEmbedding", "TransformerConfig", "TransformerWeights",
     "transformer_base",
 ]  # fmt: skip

@@ -178,12 +178,3 @@ class DecoderOnly(nn.Module):
             return before[indices]
 
         return decode(step, prompt[:, -1], prompt[:, :-1], reorder=reorder, **options)
-
-
-def gpt2_small(*, generator: Generator | None = None) -> DecoderOnly:
-    """The smallest GPT-2: 124,439,808 parameters.
-
-    Source: Radford et al., Language Models are Unsupervised Multitask Learners (2019), table 2,
-    whose first row says 117 million.
-    """
-    return DecoderOnly(DecoderOnlyConfig(), generator=generator)

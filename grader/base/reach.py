@@ -9,7 +9,7 @@ No import walker known to us (grimp, modulegraph) looks below modules.
 
 import ast
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -40,14 +40,13 @@ def reached(
     start: Iterable[Symbol],
     root: Path = ROOT,
     closed: Collection[Symbol] = (),
-    instead: Callable[[Symbol], Symbol] = lambda symbol: symbol,
 ) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
     Of each definition there is its code, without comments and docstrings. ``start``: modules and
     names in them, ``"*"`` for all of a module. Decorators of the first definitions are left out:
     they register and do not run; ``closed``: definitions that are reached and not followed any
-    further; ``instead``: the definition that is followed in the place of another.
+    further.
 
     Example:
         >>> reached([("grader.base.errors", "no_such_name")])
@@ -57,7 +56,7 @@ def reached(
         >>> ("grader.base.files", "part_of") in reached([("grader.base.files", "write_whole")])
         True
     """
-    begin = [instead(_resolve(symbol, root)) for symbol in start]
+    begin = [_resolve(symbol, root) for symbol in start]
     found: dict[Symbol, str] = {}
     waiting = list(begin)
     while waiting:
@@ -67,7 +66,7 @@ def reached(
         found[symbol], mentioned = _uses(symbol, root, bare=symbol in begin)
         if symbol not in closed:
             followed = (follow(m, root) for m in mentioned)
-            waiting += [instead(s) for s in followed if s is not None]
+            waiting += [s for s in followed if s is not None]
     return found
 
 

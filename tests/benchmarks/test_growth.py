@@ -46,10 +46,10 @@ def test_an_unknown_variant_is_refused(tmp_path):
 
 
 def test_the_command_says_what_it_measured(tmp_path, capsys):
-    arguments = ["bench", "growth", "blocks", "--repeats", "2", "--results", str(tmp_path)]
+    arguments = ["bench", "growth", "linformer", "--repeats", "2", "--results", str(tmp_path)]
     assert main(arguments) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == "blocks" and out[-1] == "variants 1"
+    assert out[0] == "linformer" and out[-1] == "variants 1"
     assert out[1].startswith("  64 forward: ") and "the time of full" in out[1]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.claims import Claim, Finding, contradiction, load_claims, shown
-from course_lib.claims.ledger import VERDICTS
+from course_lib.claims.ledger import VERDICTS, asserts
 from course_lib.experiments import settled
 from course_lib.experiments.reach import FAR
 
@@ -83,6 +83,24 @@ def test_a_finding_is_the_same_at_every_run(claim: Claim) -> None:
     assert shown(claim) == first(claim.id)
 
 
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if c.cell], ids=lambda claim: claim.id)
+def test_a_page_asserts_its_claims(claim: Claim) -> None:
+    page = ROOT / "book" / f"{claim.cell}.md"
+    assert asserts(claim, page.read_text(encoding="utf-8"))
+
+
+def test_tags_of_claims_are_those_of_the_ledger() -> None:
+    named = {f"{c.cell} claim-{c.id}" for c in CLAIMS if c.cell}
+    found = {
+        f"{folder}/{path.stem} {tag}"
+        for folder in ("chapters", "lab")
+        for path in (ROOT / "book" / folder).glob("*.md")
+        for line in re.findall(r"(?m)^:?tags: .*", path.read_text(encoding="utf-8"))
+        for tag in re.findall(r"claim-\w+", line)
+    }
+    assert named == found
+
+
 def test_every_function_is_used_by_a_claim() -> None:
     used = {claim.show for claim in CLAIMS}
     for path in (ROOT / "course_lib" / "claims").glob("*.py"):
@@ -108,6 +126,7 @@ def entry(**changes: object) -> Claim:
         ({"verdict": "true"}, "verdict 'true'"),
         ({"show": ""}, "wanted a function"),
         ({"decided": ["norm-depth/deep"]}, "wanted a function"),
+        ({"cell": "chapters/03_attention"}, "wanted a function"),
         ({"verdict": "wrong"}, "wanted a note"),
         ({"verdict": "measured here", "note": "n"}, "wanted the conclusions"),
         ({"chapter": "1"}, "chapter is '1': input should be a valid integer"),

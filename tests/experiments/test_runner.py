@@ -271,22 +271,6 @@ def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
     assert experiments.stale({what.name: what}, records) == records[1:]
 
 
-def test_a_record_is_held_against_the_code_of_its_device() -> None:
-    what = get("vit-ablations")
-    code = {device: runner.code_of(what, device=device) for device in ("cpu", "cuda")}
-    assert code["cpu"] != code["cuda"]
-    (one, *_) = load_records(experiments.SHIPPED_RESULTS, what.name)
-
-    def is_stale(device: str, made_by: str) -> bool:
-        hardware = {**one.hardware, "device": device}
-        made = dataclasses.replace(one, hardware=hardware, source_sha256=code[made_by], schema=2)
-        return bool(experiments.stale({what.name: what}, [made]))
-
-    # A GPU may have run the plain loop.
-    assert not is_stale("cpu", "cpu") and not is_stale("cuda", "cuda")
-    assert not is_stale("cuda", "cpu") and is_stale("cpu", "cuda")
-
-
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(ValueError, match="'vit'"):
         get("vit")

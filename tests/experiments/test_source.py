@@ -5,8 +5,8 @@ import pytest
 
 from course_lib.experiments import EXPERIMENTS, source
 from course_lib.experiments.runner import code_of
-from course_lib.experiments.source import digest, reached
-from grader.base.reach import ROOT
+from course_lib.experiments.source import digest
+from grader.base.reach import ROOT, reached
 
 START = [("course_lib.main", "train")]
 
@@ -102,34 +102,6 @@ def test_a_moved_module_is_digested_under_its_old_name(
     assert digest(START, tree) != before
     monkeypatch.setitem(source.MOVED, "course_lib.late", "course_lib.new.early")
     assert digest(START, tree) == before
-
-
-def test_of_two_names_the_old_one_runs_on_a_cpu(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = digest(START, tree)
-    (tree / "course_lib" / "fast.py").write_text(
-        "from course_lib import tools\ndef scale(x): return tools.scale(x) or 7\n"
-    )
-    main = tree / "course_lib" / "main.py"
-    main.write_text(
-        main.read_text()
-        .replace("from course_lib import tools", "from course_lib import fast")
-        .replace("tools.scale", "fast.scale")
-    )
-    monkeypatch.setitem(source.MOVED, "course_lib.tools.scale", "course_lib.fast.scale")
-    assert ("course_lib.fast", "scale") not in reached(START, tree)
-    on_a_gpu = reached(START, tree, "cuda")
-    assert {("course_lib.fast", "scale"), ("course_lib.tools", "scale")} <= on_a_gpu.keys()
-    assert before != digest(START, tree, "cuda")
-
-
-def test_training_is_the_plain_loop_on_a_cpu_alone() -> None:
-    start = [("course_lib.training", "fit")]
-    fit = ("course_lib.training.graphed", "fit")
-    assert fit not in reached(start) and ("course_lib.training.loop", "fit") in reached(start)
-    assert digest(start) == digest([("course_lib.training.loop", "fit")])
-    assert fit in reached(start, device="cuda")
 
 
 def test_what_does_not_exist_is_refused(tree: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.attention import MultiHeadAttention
+from course_lib.attention import MultiHeadAttention, merge_heads, split_heads
 from course_lib.informer import (
     CalendarEmbedding,
     Distilling,
@@ -21,7 +21,6 @@ from course_lib.informer import (
 )
 from course_lib.masks import causal_mask
 from course_lib.positions import (
-    DeltaValueAttention,
     FourTermAttention,
     Rotary,
     legendre_positions,
@@ -104,11 +103,14 @@ def test_positions_in_the_layer_are_four_terms(rules, terms, rescale):
 
 @pytest.mark.parametrize("rules", [None, ALL], ids=["full", "all active"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_steps_of_values_are_delta_value_attention(rules, causal):
-    reference = DeltaValueAttention(16, 2).double()
+def test_steps_of_values_are_added_to_the_own_value(rules, causal):
+    reference = MultiHeadAttention(16, 2).double()
     attend = with_weights_of(reference, rules=rules, causal=causal, delta_value=True)
     x = draw(3, T, 16)
-    expected = reference(x, mask=causal_mask(T) if causal else None)
+    _, weights = reference(x, mask=causal_mask(T) if causal else None, return_weights=True)
+    v = split_heads(reference.v_proj(x), 2)
+    steps = torch.cat([torch.zeros_like(v[:, :, :1]), v[:, :, 1:] - v[:, :, :-1]], dim=2)
+    expected = reference.out_proj(merge_heads(v + weights @ steps))
     torch.testing.assert_close(attend(x), expected, rtol=0, atol=1e-10)
 
 

@@ -13,12 +13,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import scaled_dot_product_attention
 from course_lib.efficient.block_sparse import fused_block_sparse_attention, random_blocks
 from course_lib.efficient.linformer import linformer_attention
 from course_lib.efficient.performer import PerformerAttention
-from course_lib.efficient.strided import fused_strided_attention, strided_attention
-from course_lib.efficient.tiled import tiled_attention
 from course_lib.favit import FactorisedAttention
 from course_lib.informer import InformerAttention, SparseRules
 from course_lib.layers import EncoderBlock
@@ -26,7 +23,7 @@ from course_lib.multimodal import FactorisedBlock, QueryDecoderLayer
 from course_lib.positions.heads import HeadProjections
 from course_lib.swin import WindowAttention, window_partition, window_reverse
 from course_tests.parity.peers import Lambda, Mechanism, mechanisms
-from course_tests.parity.peers.contract import HEADS, TOKENS, built, called, drawn
+from course_tests.parity.peers.contract import HEADS, TOKENS, built, drawn
 
 D_MODEL, N_HEADS = 128, 2
 _KEYS, _SIDE = 64, 8
@@ -98,7 +95,6 @@ def _variant(
 
 # The peer's constant in the sums, which the mechanism has, lets what comes be felt.
 _CAUSAL = built(PerformerAttention, "d_model", "n_heads", "n_features", causal=True)
-_FIXED = called(fused_strided_attention, strided_attention, "stride=stride", n_summary=1)
 _PROB = built(InformerAttention, "d_model", "n_heads", rules=SparseRules())
 _FAVIT = built(FactorisedAttention, "d_model", "n_heads", reduction=4)
 _JOINT = built(EncoderBlock, "d_model", "n_heads", "2*d_model")
@@ -108,17 +104,13 @@ VARIANTS: dict[str, Mechanism] = {
     for variant in (
         _variant(FULL, 2, "multi_head"),
         _variant("full-explicit", 2, "multi_head", {"fast": False}),
-        _variant("tiled", 2, "tiled"),
         _variant("window", 1, "sliding_window", radius=32),
         _variant("dilated-window", 1, "dilated_window", radius=16, dilation=2),
         _variant("longformer", 1, "longformer", radius=32, n_global=1),
-        _variant("blocks", 1, "block_diagonal", block=_KEYS),
         _variant(
             "block-sparse", 1, "block_sparse", block=16,
             n_random=lambda length: min(3, max(length // 16 - 5, 0)),
         ),
-        _variant("strided", 1.5, "strided", {"causal": True}, stride=math.isqrt),
-        _variant("fixed", 1.5, "strided", {"causal": True, "build": _FIXED}, stride=math.isqrt),
         _variant("linformer", 1, "linformer", rank=_KEYS),
         _variant("performer", 1, "performer", n_features=_KEYS),
         _variant(
@@ -164,13 +156,10 @@ def _scaling(
     return replace(made, at=lambda length: sizes | {"length": length}, **changes)
 
 
-# Small, so that what grows with the length soon outweighs a tile.
-_TILED = called(tiled_attention, scaled_dot_product_attention, query_tile=64, key_tile=128)
 SCALING: dict[str, Mechanism] = {
     scaling.name: scaling
     for scaling in (
         _scaling("full", 2, 2, "scaled_dot_product", fast=False),
-        _scaling("tiled", 2, 1, "tiled", build=_TILED),
         _scaling("windowed", 1, 1, "sliding_window"),
         _scaling("block", 1, 1, "block_sparse", build=_blocks, inputs=HEADS),
         _scaling("linformer", 1, 1, "linformer", build=_linformer, inputs=HEADS),

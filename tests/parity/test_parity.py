@@ -136,7 +136,7 @@ COMPILES = [n for n in NAMES if ALL[n].compiles]
 
 # The path that is there to be fast, of each family of mechanisms.
 @pytest.mark.sample(
-    "scaled_dot_product", "multi_head", "bahdanau", "tiled", "performer", "block_sparse",
+    "scaled_dot_product", "multi_head", "bahdanau", "performer", "block_sparse",
     "longformer", "prob_sparse", "alibi", "rotary_half_split", "transformer_xl", "deberta",
     "window_attention", "encoder_pre_norm", "decoder_only", "vit", "gated_cross_attention",
 )  # fmt: skip

@@ -2,89 +2,14 @@
 
 import itertools
 
-import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from course_lib.attention import MultiHeadAttention
-from course_lib.masks import causal_mask, padding_mask, sliding_window_mask
-from course_lib.positions.delta import DeltaValueAttention, literal_delta_value, steps, steps_mask
+from course_lib.positions.delta import literal_delta_value, steps
 
 
 def draw(*shape, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
-def by_hand(attend, x, mask):
-    """The definition, pair by pair; a step counts where both of its tokens are visible."""
-    T, width = x.shape[1], attend.d_head
-    q, k, v = attend.q_proj(x), attend.k_proj(x), attend.v_proj(x)
-    mask = mask.expand(len(x), attend.n_heads, T, T)
-    out = torch.zeros_like(v)
-    for b, h, i in itertools.product(range(len(x)), range(attend.n_heads), range(T)):
-        part = slice(h * width, (h + 1) * width)
-        seen = [j for j in range(T) if mask[b, h, i, j]]
-        if not seen:
-            continue
-        logits = torch.stack([q[b, i, part] @ k[b, j, part] for j in seen]) / width**0.5
-        out[b, i, part] = v[b, i, part]
-        for weight, j in zip(logits.softmax(0), seen, strict=True):
-            if j > 0 and j - 1 in seen:
-                out[b, i, part] += weight * (v[b, j, part] - v[b, j - 1, part])
-    return attend.out_proj(out)
-
-
-LEFT_PADDED = torch.tensor([False, False, True, True, True, True])
-MASKS = {
-    "none": torch.ones(6, 6, dtype=torch.bool),
-    "causal": causal_mask(6),
-    "window": sliding_window_mask(6, radius=1),
-    "padding": padding_mask(torch.tensor([4, 6]), 6),
-    "left padding": LEFT_PADDED[None, None, None].expand(2, 1, 1, 6),
-    "keys": LEFT_PADDED,
-    "left padding, causal": LEFT_PADDED & causal_mask(6),
-    "nothing": torch.zeros(6, 6, dtype=torch.bool),
-}
-
-
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
-def test_both_paths_are_the_definition_under_every_mask(mask):
-    attend = DeltaValueAttention(8, 2).double()
-    x = draw(2, 6, 8)
-    expected = by_hand(attend, x, mask)
-    torch.testing.assert_close(attend(x, mask=mask), expected)
-    torch.testing.assert_close(attend(x, mask=mask, return_weights=True)[0], expected)
-
-
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
-def test_what_is_hidden_does_not_come_in_by_a_step(mask):
-    attend = DeltaValueAttention(8, 2).double()
-    x = draw(2, 6, 8).requires_grad_()
-    out = attend(x, mask=mask)
-    for i in range(6):
-        (gradient,) = torch.autograd.grad(out[:, i].sum(), x, retain_graph=True)
-        assert gradient.isfinite().all()
-        hidden = ~mask.expand(2, 2, 6, 6)[:, 0, i]
-        hidden[:, i] = False  # its own value is a token's own
-        assert not gradient[hidden].any()
-
-
-def test_a_step_across_padding_would_carry_it_in():
-    # Without the mask of steps the first token after the padding shows what the padding holds.
-    attend = DeltaValueAttention(8, 2).double()
-    x, keys = draw(1, 6, 8), LEFT_PADDED[None, None, None]
-    other = x.clone()
-    other[:, :2] = 9.0
-    torch.testing.assert_close(attend(x, mask=keys)[:, 2:], attend(other, mask=keys)[:, 2:])
-    q, k, v = attend.project(x)
-    q2, k2, v2 = attend.project(other)
-    from course_lib.attention import fused_attention
-
-    naive = fused_attention(q, k, steps(v), keys) + v
-    naive2 = fused_attention(q2, k2, steps(v2), keys) + v2
-    assert (naive - naive2)[:, :, 2:].abs().max() > 0.1
 
 
 def test_the_literal_form_tells_all_orders_apart():
@@ -107,89 +32,7 @@ def test_the_literal_form_is_the_reports():
     torch.testing.assert_close(literal_delta_value(x.expand(2, 4, 5))[1], value)
 
 
-def test_a_permutation_of_tokens_is_no_permutation_of_outputs():
-    attend, standard = DeltaValueAttention(8, 2).double(), MultiHeadAttention(8, 2).double()
-    standard.load_state_dict(attend.state_dict())
-    x, order = draw(1, 6, 8), torch.tensor([3, 0, 5, 1, 4, 2])
-    torch.testing.assert_close(standard(x[:, order]), standard(x)[:, order])
-    assert (attend(x[:, order]) - attend(x)[:, order]).abs().max() > 0.01
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(1, 9), st.integers(0, 1000))
-def test_uniform_weights_telescope(length, seed):
-    attend = DeltaValueAttention(4, 2).double()
-    torch.nn.init.zeros_(attend.q_proj.weight)
-    torch.nn.init.zeros_(attend.q_proj.bias)
-    x = draw(1, length, 4, seed=seed)
-    v = attend.v_proj(x)
-    expected = attend.out_proj(v + (v[:, -1:] - v[:, :1]) / length)
-    torch.testing.assert_close(attend(x), expected)
-
-
-def test_causal_outputs_do_not_change_when_tokens_are_appended():
-    attend = DeltaValueAttention(8, 2).double()
-    x = draw(2, 7, 8)
-    whole = attend(x, mask=causal_mask(7))
-    for t in range(1, 7):
-        torch.testing.assert_close(attend(x[:, :t], mask=causal_mask(t)), whole[:, :t])
-
-
-def test_a_bias_and_a_rotation_act_on_the_scores():
-    attend = DeltaValueAttention(8, 2).double()
-    x, bias = draw(2, 5, 8), draw(1, 2, 5, 5, seed=1)
-
-    def double(q, k, offset):
-        return 2 * q, k
-
-    for options in ({"bias": bias}, {"rotate": double}):
-        out, weights = attend(x, return_weights=True, **options)
-        torch.testing.assert_close(attend(x, **options), out)
-        assert not torch.allclose(weights, attend(x, return_weights=True)[1], atol=1e-3)
-
-
-def test_steps_forget_a_constant_and_know_their_masks():
+def test_steps_forget_a_constant():
     v = draw(2, 5, 3)
     torch.testing.assert_close(steps(v + 7), steps(v))
     assert not steps(v)[:, 0].any()
-    assert steps_mask(torch.tensor([True])).tolist() == [True]
-    assert steps_mask(torch.tensor([True, True, False, True])).tolist() == [
-        True, True, False, False,
-    ]  # fmt: skip
-
-
-def test_weights_are_dropped_in_training_only():
-    attend = DeltaValueAttention(8, 2, dropout=0.5)
-    x = torch.randn(1, 6, 8, generator=torch.Generator().manual_seed(0))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        assert not torch.allclose(attend(x), attend(x))
-        out = attend(x, return_weights=True)
-        assert torch.allclose(out[1].sum(-1), torch.ones(1, 2, 6))
-    attend.eval()
-    assert torch.equal(attend(x), attend(x))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: literal_delta_value(torch.zeros(3)), r"\(3,\), wanted \(..., T, D\)"),
-        (lambda: steps_mask(torch.ones(3)), "dtype torch.float32, wanted torch.bool"),
-        (lambda: DeltaValueAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
-        (lambda: DeltaValueAttention(8, 2, dropout=-1), "dropout is -1"),
-        (lambda: DeltaValueAttention(8, 2)(torch.zeros(5, 8)), r"x has shape \(5, 8\)"),
-        (
-            lambda: DeltaValueAttention(8, 2)(torch.zeros(1, 5, 8), mask=torch.ones(5, 5)),
-            "mask has dtype torch.float32",
-        ),
-        (
-            lambda: DeltaValueAttention(8, 2)(
-                torch.zeros(1, 5, 8), mask=torch.ones(4, 4, dtype=torch.bool)
-            ),
-            r"mask has shape \(4, 4\)",
-        ),
-    ],
-)
-def test_wrong_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

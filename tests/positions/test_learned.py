@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.positions import LearnedPositions, resample_grid, resample_line
+from course_lib.positions import LearnedPositions, resample_grid
 
 
 def draw(*shape, dtype=torch.float64):
@@ -36,18 +36,14 @@ def test_the_seed_decides():
 @settings(max_examples=25, deadline=None)
 def test_resampling_keeps_prefix_rows_and_constants(n, length, n_prefix):
     table = torch.cat([draw(n_prefix, 3), torch.ones(n, 3).double()])
-    line = resample_line(table, length, n_prefix=n_prefix)
-    grid = resample_grid(table, (1, n), (2, length), n_prefix=n_prefix)
-    for fitted, wanted in ((line, length), (grid, 2 * length)):
-        assert fitted.shape == (n_prefix + wanted, 3) and fitted.dtype == torch.float64
-        assert torch.equal(fitted[:n_prefix], table[:n_prefix])
-        torch.testing.assert_close(fitted[n_prefix:], torch.ones(wanted, 3).double())
+    fitted = resample_grid(table, (1, n), (2, length), n_prefix=n_prefix)
+    assert fitted.shape == (n_prefix + 2 * length, 3) and fitted.dtype == torch.float64
+    assert torch.equal(fitted[:n_prefix], table[:n_prefix])
+    torch.testing.assert_close(fitted[n_prefix:], torch.ones(2 * length, 3).double())
 
 
 def test_a_slope_stays_a_slope_between_the_first_and_the_last_row():
     slope = torch.arange(5).double()[:, None]
-    fine = resample_line(slope, 10)
-    torch.testing.assert_close(fine[1:-1, 0], torch.arange(0.25, 4, 0.5).double()[:8])
     grid = slope.expand(-1, 5).reshape(25, 1)
     rows = resample_grid(grid, (5, 5), (10, 5)).view(10, 5)
     torch.testing.assert_close(
@@ -75,7 +71,6 @@ def test_a_coarser_grid_is_blurred_first():
 
 def test_the_same_size_changes_nothing():
     table = draw(10, 3)
-    assert torch.equal(resample_line(table, 9, n_prefix=1), table)
     assert torch.equal(resample_grid(table, (3, 3), (3, 3), n_prefix=1), table)
 
 
@@ -97,9 +92,10 @@ def test_half_precision_is_resampled_in_single():
         ),
         (lambda: LearnedPositions(4, 8)(torch.zeros(3, 8), -1), "from place -1"),
         (lambda: LearnedPositions(4, 8)(torch.zeros(3, 1)), "of width 1 "),
-        (lambda: resample_line(torch.zeros(2, 3), 4, n_prefix=2), "with more than 2 rows"),
-        (lambda: resample_line(torch.zeros(2), 4), r"shape \(2,\), wanted \(N, D\)"),
-        (lambda: resample_line(torch.zeros(2, 3), 0), "length is 0, wanted at least 1"),
+        (
+            lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2),
+            "with more than 2 rows",
+        ),
         (
             lambda: resample_grid(torch.zeros(17, 3), (4, 4), (6, 6)),
             "the table has 17 places, wanted 4 x 4 behind 0",

@@ -1,4 +1,4 @@
-"""Cheaper attention: exact by tiles, sparse by pattern, low-rank, and by random features."""
+"""Cheaper attention: sparse by pattern, low-rank, and by random features."""
 
 import contextlib
 import functools
@@ -6,16 +6,12 @@ import io
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import scaled_dot_product_attention
 from course_lib.efficient.block_sparse import BlockSparseAttention
 from course_lib.efficient.linformer import LinformerAttention
 from course_lib.efficient.performer import RandomFeatureAttention
-from course_lib.efficient.strided import fused_strided_attention, strided_attention
-from course_lib.efficient.tiled import online_attention, tiled_attention
-from course_tests.parity.peers.contract import HEADS, TOKENS, Mechanism, Reference, built, called
+from course_tests.parity.peers.contract import HEADS, TOKENS, Mechanism, Reference, built
 from course_tests.parity.peers.copying import copy_submodules
 
 
@@ -100,38 +96,7 @@ def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
-    """The pattern as the paper defines it: a set of keys for each position."""
-    stride = attend.fixed["stride"]
-
-    def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        outputs = []
-        for i in range(q.shape[-2]):
-            near = set(range(max(0, i - stride), i + 1))
-            column = {j for j in range(i + 1) if (i - j) % stride == 0}
-            seen = sorted(near | column)
-            one = F.scaled_dot_product_attention(q[..., [i], :], k[..., seen, :], v[..., seen, :])
-            outputs.append(one)
-        return torch.cat(outputs, dim=-2)
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
-    Mechanism(
-        name="tiled",
-        source="Dao et al. (2022), algorithms 1 and 4",
-        build=called(tiled_attention, scaled_dot_product_attention),
-        inputs=HEADS,
-        tiny={"batch": 2, "n_heads": 3, "length": 7, "d_head": 4},
-        small=dict(batch=1, n_heads=4, length=256, d_head=32),
-        large=dict(batch=1, n_heads=4, length=2048, d_head=64),
-        peer=lambda module, inputs: Reference(F.scaled_dot_product_attention, inputs),
-        peer_name="torch.nn.functional.scaled_dot_product_attention",
-        oracle=lambda module, inputs: Reference(
-            lambda *qkv: online_attention(*qkv, tile=3), inputs
-        ),
-    ),
     Mechanism(
         name="linformer",
         source="Wang et al. (2020), equation 7",
@@ -177,15 +142,5 @@ MECHANISMS = (
         large=dict(batch=1, length=2048, d_model=256, n_heads=4, block=64, n_random=3),
         peer=_bigbird_peer,
         peer_name="transformers.models.big_bird.modeling_big_bird.BigBirdBlockSparseAttention",
-    ),
-    Mechanism(
-        name="strided",
-        source="Child et al. (2019), section 4",
-        build=called(fused_strided_attention, strided_attention, "stride=stride"),
-        inputs=HEADS,
-        tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
-        small=dict(batch=1, n_heads=4, length=256, d_head=32, stride=16),
-        large=dict(batch=1, n_heads=8, length=1024, d_head=64, stride=32),
-        oracle=_strided_oracle,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Positions inside of scores and values: Legendre, the four terms, TUPE, DeBERTa, steps."""
+"""Positions inside of scores and values: Legendre, the four terms, TUPE, DeBERTa."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +7,6 @@ import torch
 from torch import Generator, Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
     DisentangledAttention,
@@ -124,27 +123,6 @@ def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    """``v_i + sum_j A_ij (v_j - v_{j-1})``, token by token and head by head."""
-
-    def call(x: Tensor) -> Tensor:
-        T = x.shape[1]
-        width = module.d_head
-        q, k, v = module.q_proj(x), module.k_proj(x), module.v_proj(x)
-        out = v.clone()
-        for h in range(module.n_heads):
-            part = slice(h * width, (h + 1) * width)
-            for i in range(T):
-                logits = torch.stack([(q[:, i, part] * k[:, j, part]).sum(-1) for j in range(T)])
-                weights = (logits / width**0.5).softmax(0)
-                for j in range(1, T):
-                    step = v[:, j, part] - v[:, j - 1, part]
-                    out[:, i, part] += weights[j][:, None] * step
-        return module.out_proj(out)
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="legendre",
@@ -190,15 +168,5 @@ MECHANISMS = (
         large=dict(batch=2, length=256, d_model=256, n_heads=8),
         peer=_deberta_peer,
         peer_name="transformers.models.deberta_v2.modeling_deberta_v2.DisentangledSelfAttention",
-    ),
-    Mechanism(
-        name="delta_value",
-        source="the ablation report, section 2.1, in the reading of course_lib.positions.delta",
-        build=built(DeltaValueAttention, "d_model", "n_heads"),
-        inputs=TOKENS,
-        tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
-        small=dict(batch=2, length=64, d_model=128, n_heads=4),
-        large=dict(batch=2, length=512, d_model=512, n_heads=8),
-        oracle=_delta_by_tokens,
     ),
 )

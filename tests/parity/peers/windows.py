@@ -1,4 +1,4 @@
-"""Attention through windows and in blocks."""
+"""Attention through windows."""
 
 from typing import Any
 
@@ -7,12 +7,8 @@ from torch import Generator, Tensor
 
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.efficient.banded import banded_attention, fused_banded_attention
-from course_lib.efficient.block_diagonal import (
-    block_diagonal_attention,
-    fused_block_diagonal_attention,
-)
 from course_lib.efficient.longformer import LongformerAttention
-from course_lib.masks import block_mask, dilated_window_mask, longformer_mask
+from course_lib.masks import dilated_window_mask, longformer_mask
 from course_tests.parity.peers.contract import HEADS, Mechanism, Reference, called
 from course_tests.parity.peers.copying import copy_submodules
 
@@ -35,11 +31,6 @@ def _local_attention(module: Any, inputs: tuple[Any, ...]) -> Reference:
         use_rotary_pos_emb=False,
     )
     return Reference(peer.eval(), inputs)
-
-
-def _dense_blocks(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    mask = block_mask(inputs[0].shape[-2], **module.fixed)
-    return Reference(lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0], inputs)
 
 
 def _longformer(
@@ -149,15 +140,5 @@ MECHANISMS = (
         oracle=_dense_longformer,
         peer_double=False,
         note="transformers computes Longformer's softmax in float32, whatever the inputs are",
-    ),
-    Mechanism(
-        name="block_diagonal",
-        source="Beltagy et al. (2020), without what crosses blocks; Qiu et al., Blockwise (2019)",
-        build=called(fused_block_diagonal_attention, block_diagonal_attention, "block_size=block"),
-        inputs=HEADS,
-        tiny={"batch": 2, "n_heads": 2, "length": 13, "d_head": 4, "block": 4},
-        small=dict(batch=1, n_heads=4, length=256, d_head=32, block=32),
-        large=dict(batch=1, n_heads=8, length=2048, d_head=64, block=64),
-        oracle=_dense_blocks,
     ),
 )
