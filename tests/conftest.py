@@ -240,22 +240,10 @@ def _library_is_whole() -> Iterator[None]:
     assert not left
 
 
-@pytest.fixture(scope="session", name="selection")
-def _selection() -> Callable[..., Selection]:
-    """:func:`selection`, for its tests."""
-    return selection
-
-
 @pytest.fixture(scope="session", name="sees")
 def _sees() -> Callable[..., bool]:
     """:func:`sees`, for its tests."""
     return sees
-
-
-@pytest.fixture(scope="session", name="touches")
-def _touches() -> Callable[..., bool]:
-    """:func:`touches`, for its tests."""
-    return touches
 
 
 @pytest.fixture(scope="session", name="sampled")

@@ -55,26 +55,6 @@ def test_any_cut_of_a_sequence_gives_what_the_whole_gives(seed, cuts, rotated, f
     torch.testing.assert_close(torch.cat(outs, dim=1), whole, atol=1e-12, rtol=0)
 
 
-def test_a_mask_aligned_at_the_top_left_hides_the_cache():
-    attend, x = layer(), tokens()
-    whole = attend(x, mask=masks.causal_mask(T))
-    cache = KVCache()
-    attend(x[:, :4], mask=masks.causal_mask(4), cache=cache)
-    top_left = torch.ones(2, T, dtype=torch.bool).tril()
-    assert not torch.allclose(attend(x[:, 4:], mask=top_left, cache=cache), whole[:, 4:])
-
-
-def test_positions_that_begin_anew_in_each_call_are_wrong():
-    attend, x = layer(), tokens()
-    whole = attend(x, mask=masks.causal_mask(T), rotate=turn)
-    cache = KVCache()
-    outs = [
-        attend(x[:, t : t + 1], cache=cache, rotate=lambda q, k, offset: turn(q, k, 0))
-        for t in range(T)
-    ]
-    assert not torch.allclose(torch.cat(outs, dim=1), whole)
-
-
 @given(seed=SEEDS, fused=st.booleans())
 @settings(max_examples=10, deadline=None)
 def test_a_memory_is_projected_once(seed, fused):
@@ -225,17 +205,9 @@ def filled(**options):
     [
         (lambda: layer()(tokens(), tokens(), cache=KVCache()), "got k and a cache that grows"),
         (lambda: layer()(tokens(), cache=KVCache(fixed=True)), "empty cache for a memory"),
-        (
-            lambda: layer()(tokens(), tokens(), cache=KVCache(fixed=True), rotate=turn),
-            "rotate and a fixed cache",
-        ),
         (lambda: layer()(tokens()[:1], cache=filled()), r"keys have shape \(1, 3, 6, 4\), wanted"),
         (lambda: filled(fixed=True).append(None, None), "fixed and holds a memory"),
         (lambda: layer(d_memory=7)(tokens()), r"k has shape \(2, 6, 12\), wanted \(B, length, 7\)"),
-        (
-            lambda: layer()(tokens(), head_mask=torch.ones(2)),
-            r"head_mask has shape \(2,\), wanted \(3,\) or \(2, 3\)",
-        ),
         (lambda: layer().prune_heads([3]), r"heads are \[3\], wanted some but not all of 0..2"),
         (lambda: layer().prune_heads(range(3)), r"heads are \[0, 1, 2\]"),
     ],

@@ -37,50 +37,6 @@ def test_a_change_is_seen_by_what_depends_on_it(sees, changed, test, seen):
     assert sees(ROOT / test, {ROOT / changed}) is seen
 
 
-@pytest.mark.parametrize(
-    ("changed", "case", "touched"),
-    [
-        ("course_lib/bank/masks/causal_mask.py", "masks.causal_mask", True),
-        ("course_lib/bank/masks/causal_mask_answers.py", "masks.causal_mask", True),
-        ("course_lib/bank/masks/causal_mask.py", "masks.window_mask", False),
-        # What an exercise's module imports; not what runs them all.
-        ("course_lib/masks/softmax.py", "masks.masked_softmax", True),
-        ("course_lib/swin/blocks.py", "masks.masked_softmax", False),
-        ("grader/checks/trial.py", "masks.masked_softmax", False),
-        ("solutions/05_masks/05_masks.md", "05_masks", True),
-        ("solutions/05_masks/05_masks.md", "04_heads", False),
-        ("book/intro.md", "book/intro.html", True),
-        ("book/chapters/03_scale.md", "book/chapters/03_attention.html", False),
-    ],
-)
-def test_a_change_brings_its_cases_of_a_sweep_back(selection, touches, changed, case, touched):
-    assert touches(case, selection({ROOT / changed}, ())) is touched
-
-
-def test_a_changed_answer_asks_sweeps_about_its_own_exercise_only(selection):
-    """With what `make exercises` writes of it; a change of what is asked asks all tests."""
-    sweep, named = ROOT / "tests/bank/test_bad_input.py", ROOT / "tests/bank/test_heads.py"
-    answers = ROOT / "course_lib/bank/heads/head_cost_answers.py"
-    guide = ROOT / "exercises/04_heads/AGENTS.md"
-    chosen = selection({answers, guide}, [sweep, named])
-    assert str(sweep) in chosen["by_case"] and str(named) in {*chosen["files"]} - {
-        *chosen["by_case"]
-    }
-    asks = answers.with_name("head_cost.py")
-    assert (
-        not selection({answers, asks}, [sweep])["by_case"]
-        and not selection({guide}, [sweep])["by_case"]
-    )
-
-
-def test_only_files_that_see_a_change_are_looked_for_and_below_what_is_asked_for(selection):
-    changed, asked = {ROOT / "course_lib/scaling.py"}, ROOT / "tests/test_scaling.py"
-    assert selection(changed, [asked])["files"] == {str(asked)}
-    notebook = ROOT / "exercises/03_attention/03_attention.ipynb"
-    below = {notebook.parent, ROOT / "exercises/04_heads", ROOT / "tests/test_resnet.py"}
-    assert selection({notebook}, below)["files"] == {str(notebook)}
-
-
 def test_a_sample_is_what_is_named_or_one_of_each_topic(sampled):
     cases = ["heads.split", "masks.causal", "masks.window", "vit.patchify"]
     assert sampled(cases) == {"heads.split", "masks.causal", "vit.patchify"}

@@ -4,12 +4,9 @@ from itertools import product
 
 import pytest
 import torch
-from torch.nn.utils import parameters_to_vector
 
 from course_lib.seq2seq import (
-    Decoder,
     Encoder,
-    Score,
     Seq2Seq,
     Seq2SeqConfig,
     attend,
@@ -70,11 +67,6 @@ def test_scores_follow_their_formulas_pair_by_pair():
             torch.testing.assert_close(scores[kind][b, t, s], value)
 
 
-def test_general_with_the_identity_is_dot():
-    query, keys = torch.randn(B, T, D), torch.randn(B, S, D)
-    torch.testing.assert_close(luong_general(query, keys, torch.eye(D)), luong_dot(query, keys))
-
-
 def test_context_is_a_weighted_mean_of_the_real_words_only():
     scores, values = torch.randn(B, T, S), torch.randn(B, S, D)
     mask = torch.arange(S) < torch.tensor([5, 2, 0])[:, None, None]
@@ -90,18 +82,6 @@ def test_readout_is_tanh_of_one_matrix_on_both():
     context, hidden, weight = torch.randn(B, T, 2), torch.randn(B, T, 3), torch.randn(4, 5)
     expected = torch.tanh(context @ weight[:, :2].T + hidden @ weight[:, 2:].T)
     torch.testing.assert_close(luong_readout(context, hidden, weight), expected)
-
-
-def test_scores_and_context_pass_gradcheck():
-    g = seeded()
-    query, keys, weight, v = (
-        torch.randn(shape, generator=g, dtype=torch.float64, requires_grad=True)
-        for shape in [(1, 2, 3), (1, 3, 3), (4, 6), (4,)]
-    )
-    mask = torch.tensor([[[True, True, False]]])
-    assert torch.autograd.gradcheck(
-        lambda q, k, w, v: attend(luong_concat(q, k, w, v), k, mask), (query, keys, weight, v)
-    )
 
 
 # -------------------------------------------------------------------------------- padding
@@ -169,17 +149,6 @@ def test_the_last_state_is_that_of_the_last_real_word(cell, bidirectional):
     last = memory[torch.arange(B), lengths - 1]
     torch.testing.assert_close(top[:, :forward], last[:, :forward])
     torch.testing.assert_close(top[:, forward:], memory[:, 0, forward:])
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_without_packing_the_last_state_would_have_read_the_padding(cell):
-    encoder = Encoder(12, D, cell=cell)
-    source, lengths, _ = batch()
-    _, packed = encoder(source, lengths)
-    _, unpacked = encoder.rnn(encoder.embedding(source))
-    packed, unpacked = ((x[0] if cell == "lstm" else x)[-1] for x in (packed, unpacked))
-    same = (packed - unpacked).abs().amax(-1) < 1e-6
-    assert same.tolist() == [True, False, False]  # only the longest sentence has no padding
 
 
 # ------------------------------------------------------------------------------- decoding
@@ -257,13 +226,6 @@ def test_a_sentence_is_right_only_as_a_whole():
     assert exact_match(longer, truth).all()
 
 
-def test_greedy_restores_the_mode_and_ignores_dropout():
-    model = make("dot", dropout=0.5).train()
-    source, lengths, _ = batch()
-    first, second = (model.greedy(source, lengths, max_len=6)[0] for _ in range(2))
-    assert torch.equal(first, second) and model.training
-
-
 def log_prob(model, source, lengths, tokens):
     """Of whole sentences ``(B, T)`` up to their end, by teacher forcing."""
     target_in = torch.cat([torch.full((len(tokens), 1), BOS), tokens[:, :-1]], dim=1)
@@ -291,34 +253,6 @@ def test_a_beam_knows_what_its_sentences_are_worth(attention, cell):
         torch.testing.assert_close(best, model(source, lengths, target_in, return_weights=True)[1])
 
 
-@pytest.mark.parametrize("attention", [None, "general", "additive"])
-def test_a_beam_of_one_is_greedy_and_one_that_holds_all_finds_the_best(attention):
-    model = make(attention)
-    source, lengths, _ = batch()
-    tokens, _ = model.greedy(source, lengths, max_len=6)
-    one = model.generate(source, lengths, max_len=6, method="beam", beam_size=1)
-    assert torch.equal(one.tokens[:, 0], tokens)
-    everything = model.generate(source, lengths, max_len=2, method="beam", beam_size=11**2)
-    for b in range(B):
-        pairs = torch.tensor([[i, j] if i != EOS else [EOS, PAD] for i in range(11)
-                              for j in range(11)])  # fmt: skip
-        many = (source[b].expand(121, -1), lengths[b].expand(121))
-        best = log_prob(model, *many, pairs).max()
-        torch.testing.assert_close(everything.log_probs[b, 0].double(), best)
-
-
-def test_samples_come_from_the_generator_alone():
-    model = make("general")
-    source, lengths, _ = batch()
-
-    def draw(seed):
-        options = {"method": "sample", "temperature": 2.0, "generator": seeded(seed)}
-        return model.generate(source, lengths, max_len=8, **options).tokens
-
-    assert torch.equal(draw(0), draw(0))
-    assert not torch.equal(draw(0), draw(1))
-
-
 # --------------------------------------------------------------------------- construction
 
 
@@ -341,39 +275,6 @@ def test_parameter_counts():
     assert count(make(bidirectional=True)) == base - gru(D, D) + 2 * gru(D, D // 2)
 
 
-def test_weights_depend_on_the_generator_alone():
-    def weights(seed):
-        config = Seq2SeqConfig(12, 11, d_model=D, attention="additive", cell="lstm")
-        return parameters_to_vector(Seq2Seq(config, generator=seeded(seed)).parameters())
-
-    first = weights(0)
-    torch.manual_seed(99)
-    assert torch.equal(first, weights(0))
-    assert not torch.equal(first, weights(1))
-
-
-def test_half_precision():
-    model = make("general", dtype=torch.bfloat16)
-    source, lengths, target = batch()
-    model.loss(source, lengths, target).backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
-
-
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_overfits_one_batch(attention):
-    config = Seq2SeqConfig(12, 11, d_model=32, attention=attention, bidirectional=True)
-    model = Seq2Seq(config, generator=seeded())
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    source, lengths, target = batch()
-    for _ in range(60):
-        loss = model.loss(source, lengths, target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 0.05
-    assert torch.equal(model.greedy(source, lengths, max_len=4)[0], target[:, 1:])
-
-
 @pytest.mark.parametrize(
     "call, text",
     [
@@ -384,18 +285,6 @@ def test_overfits_one_batch(attention):
         (
             lambda: Seq2SeqConfig(4, 4, d_model=7, bidirectional=True),
             "d_model is 7, wanted an even number",
-        ),
-        (
-            lambda: make()(torch.ones(2, 3).long(), torch.tensor([3]), None),
-            r"\(2, 3\) and .*\(1,\)",
-        ),
-        (
-            lambda: make()(torch.ones(2, 3).long(), torch.tensor([3, 0]), None),
-            r"\[3, 0\] are not all in 1..3",
-        ),
-        (
-            lambda: make()(torch.ones(2, 3).long(), torch.tensor([3, 4]), None),
-            r"\[3, 4\] are not all in 1..3",
         ),
         (lambda: make().greedy(*batch()[:2], max_len=0), "max_len is 0"),
         (
@@ -411,16 +300,6 @@ def test_overfits_one_batch(attention):
 def test_errors_name_what_came_and_what_was_wanted(call, text):
     with pytest.raises(ValueError, match=text):
         call()
-
-
-def test_decoder_and_score_stand_alone():
-    decoder = Decoder(11, D, attention="concat")
-    memory, mask = torch.randn(B, S, D), torch.ones(B, 1, S, dtype=torch.bool)
-    logits, weights, state = decoder(
-        torch.ones(B, T, dtype=torch.long), torch.zeros(1, B, D), memory, mask
-    )
-    assert logits.shape == (B, T, 11) and state.shape == (1, B, D)
-    assert Score("general", D)(torch.randn(B, T, D), memory).shape == weights.shape
 
 
 @pytest.mark.parametrize(

@@ -147,24 +147,9 @@ def test_docstrings_are_shorter_than_code():
     assert list(too_long()) == []
 
 
-def test_docstrings_are_counted_as_meant():
-    source = '"""One\n\nTwo."""\n\ndef f():\n    """Three."""\n    return "four"\n'
-    assert docstring_lines(source) == 4
-    assert not too_much_docstring(source, 0.6)
-    assert too_much_docstring('"""' + "\n" * SMALL + '"""\nx = 1\n', 0.6)
-
-
 def test_a_module_is_read_in_one_sitting():
     code = {path: lines_of_code(path.read_text(encoding="utf-8")) for path in MODULES}
     assert {path.name: lines for path, lines in code.items() if lines > 300} == {}
-
-
-def test_lines_of_code_are_counted_as_meant():
-    source = (
-        '"""Doc."""\n\nx = 1  # why\n# a comment\n\n\n'
-        'def f():\n    """Doc\n    string."""\n    return """a\nb"""\n'
-    )
-    assert lines_of_code(source) == 4
 
 
 def typed_numbers(source):
@@ -177,13 +162,6 @@ def typed_numbers(source):
 def test_drawings_are_described_and_not_placed_by_hand():
     topics = [p for p in (LIBRARY / "drawings").glob("*.py") if p.stem not in ENGINE]
     assert sum(typed_numbers(path.read_text(encoding="utf-8")) for path in topics) <= TYPED
-
-
-def test_typed_numbers_are_counted_as_meant():
-    source = (
-        "X = [1, 2]\n\ndef f(a=3):\n    def g():\n        return 4.5, True, '6'\n    return -7\n"
-    )
-    assert typed_numbers(source) == 2
 
 
 def public(tree):
@@ -250,37 +228,6 @@ def test_public_names_say_shapes_and_no_name_that_is_none(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     wrong = [f"{node.name}: {problem}" for node in public(tree) for problem in problems(node)]
     assert not wrong, "\n".join(wrong)
-
-
-def test_a_docstring_without_shapes_and_with_other_names_is_found():
-    source = '''
-class Layer:
-    """Do.
-
-    Args:
-        width, height: Numbers.
-    """
-
-    def __init__(self, width):
-        """Make."""
-
-    def forward(self, x: Tensor):
-        """Go.
-
-        Args:
-            y: Numbers.
-        """
-'''
-    assert list(problems(ast.parse(source).body[0])) == [
-        "no argument: height",
-        "forward has no argument: y",
-        "no shape",
-        "a docstring of __init__: its class has one",
-    ]
-    several = 'class Sizes:\n    """Two.\n\n    Attributes:\n        a, b: Numbers.\n    """\n'
-    assert list(problems(ast.parse(several).body[0])) == [
-        "several names below Attributes: write Args"
-    ]
 
 
 def table():

@@ -68,12 +68,6 @@ def test_a_file_of_the_wrong_size_is_named(made: Path, size: int, message: str) 
     assert caught.value.where == str(path)
 
 
-def test_a_missing_file_is_named(made: Path) -> None:
-    (made / "test_batch.bin").unlink()
-    with pytest.raises(DataError, match=r"test_batch\.bin is missing"):
-        load_cifar10("train")
-
-
 def test_a_label_above_nine_is_refused(made: Path) -> None:
     with (made / "test_batch.bin").open("r+b") as file:
         file.write(bytes([10]))

@@ -1,10 +1,10 @@
-"""The two sets of real sentence pairs."""
+"""Real texts: two sets of sentence pairs, and Shakespeare."""
 
 from pathlib import Path
 
 import pytest
 
-from course_lib.data import DataError, multi30k, tatoeba
+from course_lib.data import DataError, load_shakespeare, multi30k, tatoeba
 from course_lib.data.multi30k import ParallelText, load_multi30k
 from course_lib.data.tatoeba import load_tatoeba
 
@@ -58,3 +58,19 @@ def test_the_real_pairs(course_data: Path) -> None:
     share = sum(text.startswith(("A man ", "A woman ")) for text in english) / len(english)
     assert 0.22 < share < 0.25  # as data_and_ethics.md says
     assert all((course_data / file.name).is_file() for file in multi30k.FILES.values())
+
+
+def test_the_published_text_is_cut_as_others_cut_it(course_data: Path) -> None:
+    train, valid = load_shakespeare()
+    assert (len(train), len(valid), len(set(train))) == (1_003_854, 111_540, 65)
+    assert train.startswith("First Citizen:\nBefore we proceed any further")
+    assert (train + valid).encode() == (course_data / "tinyshakespeare.txt").read_bytes()
+
+
+def test_another_text_of_that_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tinyshakespeare.txt").write_text("To be, or not to be")
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    with pytest.raises(DataError, match="not the published file"):
+        load_shakespeare()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-import torch
 
 from course_lib.drawings import Page, Sketch
 from course_lib.drawings.faults import faults
@@ -77,73 +74,3 @@ def test_a_link_turns_as_it_is_told(bend: str, corners: int) -> None:
     first_along = points[0][1] == points[1][1]
     assert first_along == (bend in ("", "late", "x"))
     assert list(faults(p.s)) == []
-
-
-def test_rows_that_face_each_other_are_joined_one_by_one() -> None:
-    p = Page(Sketch())
-    a = p.rows(torch.eye(3), "key", words="abc", name="keys")
-    b, soft = p.rows(torch.ones(3), "step"), p.step("softmax", beside=a)
-    p.each(a, soft, b)
-    p.done(a, soft, b)
-    assert len(p.s.lines) == 6
-    assert [start[1] for start, _ in p.s.lines[:3]] == [row.box.cy for row in a.each]
-    assert soft.box.h > soft.box.w and p.s.words().count("softmax") == 1
-
-
-@BOTH
-def test_what_is_flush_begins_at_one_edge_in_any_font(narrow: bool) -> None:
-    p = Page(Sketch(narrow))
-    box, word, late = p.cells([[1, 2]], "key"), p.text("word", at="start"), p.text("x", at="end")
-    p.done(p.column(p.flush(box), word, p.flush(p.sign("+"), "right"), late))
-    (word_at,) = (at for said, at in p.s.texts if said == "word")
-    assert box.box.x == word.box.x == word_at.x == late.box.right
-    assert 'text-anchor="start">word' in p.s.svg()
-
-
-@BOTH
-def test_titles_stand_beside_rows_and_on_a_phone_above_them(narrow: bool) -> None:
-    p = Page(Sketch(narrow))
-    rows = [p.cells([[1, 2, 3]], "key"), p.cells([[4]], "key")]
-    p.done(p.titled((["one", "a note"], rows[0]), (["two"], rows[1])))
-    places = dict(p.s.texts)
-    assert rows[0].box.x == rows[1].box.x
-    for said, row in zip(("one", "two"), rows, strict=True):
-        if narrow:
-            assert places[said].bottom < row.box.y and places[said].x == row.box.x
-        else:
-            assert places[said].right < row.box.x
-    assert list(faults(p.s)) == []
-
-
-def test_grounds_and_layers_reach_over_parts_of_several_groups() -> None:
-    p = Page(Sketch())
-    places = [p.place(40, 20) for _ in range(2)]
-    a, b = p.cells([[1]], "key", name="key *k*", at="below"), p.layer("b")
-    p.over(places, "tower")
-    p.behind(a, b)
-    p.done(p.column(*places, gap=30), p.column(a, b, gap=40))
-    tower = next(shape for shape in p.s.shapes if shape.h == 70)
-    assert (tower.y, tower.w) == (places[0].box.y, 40)
-    x, y, w, h = map(
-        float,
-        re.findall(r'class="panel" x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', p.s.svg())[0],
-    )
-    assert x < a.box.x and x + w > b.box.right and y < a.box.y and y + h > b.box.bottom
-
-
-@BOTH
-def test_panels_fill_the_sheet(narrow: bool) -> None:
-    p = Page(Sketch(narrow))
-    panels = p.panels(("one", p.layer("a")), ("two", p.cells(torch.eye(3), "key")))
-    p.done(panels)
-    one, two = (part.box for part in panels.each)
-    assert panels.box.x == 0 and panels.box.right == pytest.approx(p.s.width)
-    assert one.w == two.w and (one.h == two.h) != narrow
-    assert list(faults(p.s)) == []
-
-
-def test_cells_may_have_a_role_and_an_edge_by_their_place() -> None:
-    p = Page(Sketch())
-    p.done(p.cells([[1, 2]], lambda i, j: "key" if j else "state", thick=[(0, 1)]))
-    svg = p.s.svg()
-    assert '<g class="key"><rect class="shape thick"' in svg and svg.count("shape thick") == 1

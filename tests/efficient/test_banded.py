@@ -138,42 +138,6 @@ def test_no_tensor_of_length_by_length_is_made(attend, dilation):
     assert dense.numbers >= T * T
 
 
-def test_memory_grows_with_the_length():
-    def largest(T):
-        q, k, v = heads(1, 2, T, 4, dtype=torch.float32)
-        with Largest() as largest:
-            fused_banded_attention(q, k, v, 8)
-        return largest.numbers
-
-    assert largest(2048) == 2 * largest(1024)
-
-
-def test_half_precision_and_large_scores():
-    q, k, v = (100 * x for x in heads(1, 2, 50, 8))
-    for dtype in (torch.float16, torch.bfloat16):
-        halves = [x.to(dtype) for x in (q, k, v)]
-        assert banded_attention(*halves, 3)[0].isfinite().all()
-        out = with_gradients(lambda *x: fused_banded_attention(*x, 3), *halves)
-        assert all(x.isfinite().all() for x in out)
-
-
-def test_positions_of_different_remainders_never_meet():
-    q, k, v = heads(1, 1, 30, 4)
-    changed = v.clone()
-    changed[:, :, ::3] = 99.0
-    before, after = (fused_banded_attention(q, k, x, 4, dilation=3) for x in (v, changed))
-    same = (before == after).all(-1)[0, 0]
-    assert same.tolist() == [t % 3 != 0 for t in range(30)]
-
-
-def test_a_window_size_read_as_a_radius_sees_too_much():
-    # "attention_window = 8" of a library is a radius of 4.
-    q, k, v = heads(1, 1, 40, 4)
-    right = scaled_dot_product_attention(q, k, v, dilated_window_mask(40, 4, 1))[0]
-    torch.testing.assert_close(fused_banded_attention(q, k, v, 8 // 2), right)
-    assert not torch.allclose(fused_banded_attention(q, k, v, 8), right, atol=1e-2)
-
-
 def test_dropout_leaves_the_mean():
     q, k, v = heads(1, 1, 64, 4)
     torch.manual_seed(0)
@@ -191,28 +155,8 @@ X = torch.zeros(2, 3, 10, 4)
         (lambda: band_offsets(-1), "radius is -1"),
         (lambda: fused_banded_attention(X, X, X, -1), "radius is -1"),
         (lambda: banded_attention(X, X, X, 2, dilation=0), "dilation is 0"),
-        (lambda: fused_banded_attention(X, X[:, :, :9], X, 2), r"\(2, 3, 10, 4\) and k \(2, 3, 9"),
-        (lambda: fused_banded_attention(X, X, X[:, :, :9], 2), r"v \(2, 3, 9, 4\)"),
-        (lambda: banded_attention(X, X, X[:, :2], 2), r"v \(2, 2, 10, 4\)"),
         (lambda: banded_attention(X[:, :, :0], X[:, :, :0], X[:, :, :0], 2), "T at least 1"),
-        (lambda: fused_banded_attention(X, X, X, 2, key_mask=torch.ones(2, 10)), "torch.float32"),
-        (
-            lambda: fused_banded_attention(X, X, X, 2, key_mask=torch.ones(2, 10).bool()),
-            r"\(2, 10\), which does not broadcast to scores \(2, 3, 1, 10\)",
-        ),
-        (
-            lambda: fused_banded_attention(X, X, X, 2, key_mask=torch.ones(2, 1, 10, 10).bool()),
-            "does not broadcast",
-        ),
         (lambda: fused_banded_attention(X, X, X, 2, shared_k=X), "only one of shared_k"),
-        (
-            lambda: fused_banded_attention(X, X, X, 2, shared_k=X[:1], shared_v=X[:1]),
-            r"shared_k has shape \(1, 3, 10, 4\)",
-        ),
-        (
-            lambda: fused_banded_attention(X, X, X, 2, shared_k=X, shared_v=X[:, :, 1:]),
-            r"shared_v has shape \(2, 3, 9, 4\), wanted \(2, 3, 10, 4\)",
-        ),
         (lambda: band_average(torch.zeros(2, 3, 10, 4), X, 2), r"wanted \(..., 10, 5\)"),
     ],
 )

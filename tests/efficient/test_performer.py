@@ -50,13 +50,6 @@ def test_directions_are_orthogonal_within_blocks_and_as_long_as_normal_ones():
     assert many.mean(dim=0).abs().max() < 0.03
 
 
-def test_directions_come_from_the_generator_alone():
-    before = torch.random.get_rng_state()
-    a, b, c = (orthogonal_features(10, 4, generator=generator(seed)) for seed in (1, 1, 2))
-    assert torch.equal(a, b) and not torch.equal(a, c)
-    assert torch.equal(before, torch.random.get_rng_state())
-
-
 def test_products_of_features_average_to_the_kernel():
     # Undo the stabilisers, so that the estimate is of the kernel itself.
     x, y = 0.7 * draw(1, 4), 0.7 * draw(1, 4, seed=1)
@@ -83,26 +76,6 @@ def test_the_error_shrinks_with_the_number_of_features():
     means = [sum(error(m, 0.5, seed) for seed in range(8)) / 8 for m in (16, 128, 1024)]
     assert means[0] > 1.7 * means[1] > 1.7**2 * means[2]
     assert means[2] < 0.2
-
-
-def test_long_queries_and_keys_are_beyond_a_thousand_features():
-    short = sum(error(1024, 0.5, seed) for seed in range(4)) / 4
-    long = sum(error(1024, 1.5, seed) for seed in range(4)) / 4
-    assert long > 5 * short and long > 0.5
-
-
-def test_without_the_sums_the_result_is_no_average_of_the_values():
-    q, k, v = qkv(64, 32, 0.5)
-    rows = directions(1024, 32)
-    exact, _ = scaled_dot_product_attention(q, k, v)
-    phi_q, phi_k = (
-        softmax_features(x, rows, query=query, eps=0.0) for x, query in ((q, True), (k, False))
-    )
-    unnormalised = phi_q @ (phi_k.mT @ v)
-    assert (unnormalised - exact).norm() > 0.5 * exact.norm()
-    ones = performer_attention(q, k, torch.ones_like(v), rows)[0]
-    torch.testing.assert_close(ones, torch.ones_like(ones))
-    assert not torch.allclose(phi_q @ (phi_k.mT @ torch.ones_like(v)), ones, atol=0.1)
 
 
 MASKS = {"open": None, "padded": padding_mask(torch.tensor([12, 5]), 12)}
@@ -228,7 +201,5 @@ def test_what_does_not_fit_is_named():
             attend(q, k[..., 1:, :], v[..., 1:, :], directions(), causal=True)
         with pytest.raises(ValueError, match="hidden from a single query"):
             attend(q, k, v, directions(), causal_mask(12))
-        with pytest.raises(ValueError, match="q has shape|one value for each key"):
-            attend(q, k, v[..., 1:, :], directions())
     with pytest.raises(ValueError, match="n_heads is 5, wanted a divisor of d_model 12"):
         PerformerAttention(12, 5)

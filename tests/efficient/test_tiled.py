@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.efficient import Running, online_attention, online_step
+from course_lib.efficient import online_attention
 from course_lib.masks import padding_mask
 
 B, H, T, S, DH, DV = 2, 3, 5, 7, 4, 6
@@ -76,26 +76,6 @@ def test_scores_of_ten_thousand_and_rows_without_a_key():
     assert online_attention(q, k, v, torch.tensor([[False] * 3]), tile=1).item() == 0
 
 
-def test_without_rescaling_the_sums_are_wrong():
-    scores, v = torch.tensor([[1.0, 3.0]]), torch.tensor([[10.0], [20.0]])
-    weights = [(scores[:, j] - scores[:, j]).exp() for j in range(2)]  # each to its own maximum
-    wrong = sum(w * v[j] for j, w in enumerate(weights)) / sum(weights)
-    assert wrong.item() == 15.0
-    seen = Running.start(torch.zeros(1, 1), d_value=1)
-    for j in range(2):
-        seen = online_step(scores[:, j : j + 1], v[j : j + 1], seen)
-    assert (seen.out / seen.total).item() == pytest.approx(10 + 10 / (1 + math.exp(-2)))
-
-
-def test_what_does_not_fit_is_named():
-    q, k, v = inputs()
-    with pytest.raises(ValueError, match=r"k has shape \(2, 3, 7, 4\) and v \(3, 7, 6\)"):
-        online_attention(q, k, v[0])
-    with pytest.raises(ValueError, match=r"\(2, 3, 6, 6\).* one value for each key"):
-        online_attention(q, k, v[..., :6, :])
-    with pytest.raises(ValueError, match="float64, wanted torch.bool"):
-        online_attention(q, k, v, draw(T, S))
-    with pytest.raises(ValueError, match="bias has shape"):
-        online_attention(q, k, v, None, draw(S, T))
+def test_a_tile_of_nothing_is_refused():
     with pytest.raises(ValueError, match="tile is 0, wanted at least 1"):
-        online_attention(q, k, v, tile=0)
+        online_attention(*inputs(), tile=0)

@@ -1,4 +1,4 @@
-"""Factorised attention, its five ways to fuse windows, and its model."""
+"""Factorised attention: its ways to fuse windows, its model, and what it reads."""
 
 import math
 from typing import get_args
@@ -16,16 +16,19 @@ from course_lib.favit import (
     FaViTBlock,
     FaViTConfig,
     Operator,
-    average_neighbouring_channels,
     dilated_windows,
     dilation_rate,
+    factorised_cost,
     favit,
+    group_survey,
     informative_keys,
     pad_by_reflection,
     pooled_windows,
     reflected,
     split_channels,
+    tokens_read,
     unfold_windows,
+    window_cost,
 )
 from course_tests.parity.peers.favit import by_loops
 
@@ -57,15 +60,6 @@ def test_reflection_is_numpys_as_often_as_it_takes(side, extra):
     assert reflected(side + extra, side).tolist() == wanted.tolist()
 
 
-def test_up_to_one_reflection_it_is_torchs_which_refuses_more():
-    x = torch.randn(1, 2, 8, 10, generator=seeded())
-    once = torch.nn.functional.pad(x, (0, 4, 0, 6), mode="reflect")
-    assert torch.equal(pad_by_reflection(x, 14), once)
-    with pytest.raises(RuntimeError, match="less than the corresponding input dimension"):
-        torch.nn.functional.pad(x, (0, 39, 0, 41), mode="reflect")
-    assert pad_by_reflection(x, 49).shape == (1, 2, 49, 49)
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(1, 3))
 def test_picking_pooling_and_unfolding_agree(rows, columns, window, dilation):
@@ -88,16 +82,6 @@ def test_one_place_of_one_window():
 
 
 # ---------------------------------------------------------------------------------------- fusion
-
-
-def test_the_release_pools_neighbouring_channels_and_not_windows():
-    """Rebuilt: channels of all windows behind each other, then an adaptive average to c."""
-    windows = torch.arange(12.0).view(1, 1, 1, 3, 4)
-    row = windows.reshape(1, 1, 1, 12)
-    pooled = torch.nn.AdaptiveAvgPool2d((None, 4))(row)
-    assert pooled.flatten().tolist() == [1, 4, 7, 10]
-    assert torch.equal(average_neighbouring_channels(windows), pooled)
-    assert CrossWindow("mean")(windows).flatten().tolist() == [4, 5, 6, 7]
 
 
 @settings(max_examples=10, deadline=None)
@@ -189,11 +173,6 @@ def test_keys_are_those_that_the_most_decided_queries_like_best(N, K, pool, seed
     index = informative_keys(queries, keys, n_keep, pool=pool)
     for h in range(2):
         assert index[0, h].tolist() == keys_by_loops(queries[0, h], keys[0, h], n_keep, pool)
-
-
-def test_all_keys_are_kept_if_there_are_no_more():
-    queries, keys = torch.randn(2, 1, 1, 8, 3, generator=seeded())
-    assert informative_keys(queries, keys, 8)[0, 0].tolist() == list(range(8))
 
 
 def test_the_samples_that_stay_are_samples():
@@ -364,41 +343,6 @@ def test_images_need_not_be_square():
     assert model(torch.zeros(1, 3, 40, 75)).shape == (1, 4)
 
 
-def test_a_small_one_learns_a_batch():
-    config = FaViTConfig(image_size=32, n_classes=3, depths=(1, 1, 1, 1), mlp_ratios=(2, 2, 2, 2))
-    model = FaViT(config, generator=seeded())
-    images = torch.randn(6, 3, 32, 32, generator=seeded(1))
-    classes = torch.tensor([0, 1, 2, 0, 1, 2])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        losses = []
-        for _ in range(20):
-            loss = torch.nn.functional.cross_entropy(model(images), classes)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-    assert losses[0] > 0.9 and losses[-1] < 0.3
-
-
-def test_weights_are_drawn_from_the_generator():
-    config = FaViTConfig(image_size=32, n_classes=10, depths=(1, 1, 1, 1))
-    first, second = (FaViT(config, generator=seeded()).state_dict() for _ in range(2))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-@pytest.mark.parametrize("operator", ["linear", "pointwise"])
-def test_learned_operators_of_a_model_begin_as_the_mean(operator):
-    images = torch.randn(1, 3, 64, 64, generator=seeded(1))
-    fields = dict(image_size=64, n_classes=10, depths=(1, 1, 1, 1))
-    mean = FaViT(FaViTConfig(**fields), generator=seeded()).eval()
-    learned = FaViT(FaViTConfig(**fields, operator=operator), generator=seeded()).eval()
-    missing = learned.load_state_dict(mean.state_dict(), strict=False).missing_keys
-    assert missing and all(".fuse.sum." in name for name in missing)
-    torch.testing.assert_close(learned(images), mean(images), atol=1e-6, rtol=0)
-
-
 # -------------------------------------------------------------------------------------- refusals
 
 
@@ -476,3 +420,51 @@ def test_wrong_models_are_refused():
         model(torch.zeros(1, 1, 32, 32))
     with refused("grid is 7 x 7, wanted at least 8 x 8 for the reduction"):
         model(torch.zeros(1, 3, 28, 28))
+
+
+@pytest.mark.parametrize("sides", [(7, 7), (13, 9), (4, 20), (1, 5)])
+@pytest.mark.parametrize(("window", "dilation"), [(3, 1), (3, 2), (2, 5), (1, 3)])
+def test_samples_are_those_that_the_windows_hold(
+    sides: tuple[int, int], window: int, dilation: int
+) -> None:
+    rows, columns = sides
+    size, n_windows, n_read = group_survey(rows, columns, window, dilation)
+    numbers = torch.arange(1.0, rows * columns + 1).view(1, 1, rows, columns)
+    samples = dilated_windows(numbers, window, dilation)
+    assert samples.shape[3] == n_windows and size == dilation * (window - 1) + 1
+    read = tokens_read(rows, columns, window, dilation)
+    assert torch.equal(read.flatten().nonzero().flatten() + 1, samples.unique().long())
+    assert n_read <= min(samples.numel(), rows * columns)
+    if rows % size == 0 and columns % size == 0:
+        assert n_read == samples.numel() == int(read.sum())
+
+
+def test_gradients_reach_the_tokens_that_are_read() -> None:
+    """All three groups, the local one with the whole map, by the module itself."""
+    torch.manual_seed(0)
+    attend = FactorisedAttention(16, n_heads=1, reduction=2, window=3).double()
+    x = torch.randn(1, 10, 10, 16, dtype=torch.float64, requires_grad=True)
+    for group, radius in ((attend.sampled[0], 1), (attend.sampled[1], 1)):
+        maps = attend.pointwise(attend.depthwise(x.permute(0, 3, 1, 2)[:, 2:]))
+        part = maps[:, :7] if group.dilation == 1 else maps[:, 7:]
+        k, _ = group(torch.zeros(1, 1, 100, 7, dtype=torch.float64), part, False)
+        grad = torch.autograd.grad((k * torch.randn_like(k)).sum(), x)[0]
+        heard = grad[0].abs().sum(-1) > 0
+        assert torch.equal(heard, tokens_read(10, 10, 3, group.dilation, radius=radius))
+
+
+def test_cost_counts_the_keys_of_the_module() -> None:
+    attend = FactorisedAttention(32, n_heads=2, reduction=2, window=3)
+    _, weights = attend(torch.randn(1, 9, 12, 32), return_weights=True)
+    cost = factorised_cost(9, 12, 32, reduction=2, window=3)
+    wanted = [2 * 108 * w.shape[-1] * c for w, c in zip(weights, attend.widths, strict=True)]
+    assert [cost.reduced, cost.local, cost.dilated] == wanted
+    assert factorised_cost(7, 7, 8, reduction=1).dilated == 0
+    assert factorised_cost(112, 112, 32, reduction=8).total > window_cost(112, 112, 32)
+
+
+def test_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="the map is 0 x 3"):
+        group_survey(0, 3, 2, 1)
+    with pytest.raises(ValueError, match="wanted at least 8 x 8"):
+        factorised_cost(7, 9, 32, reduction=8)

@@ -291,19 +291,11 @@ def test_layers_are_told_of_positions_once_for_all():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: InformerAttention(16, 2, delta_value=True)(*torch.zeros(2, 1, 5, 16)),
-            "got a memory, wanted none",
-        ),
         (lambda: InformerAttention(16, 3), "n_heads is 3"),
         (lambda: InformerAttention(16, 2, terms=["xx"]), "terms are .'xx'."),
         (lambda: InformerAttention(16, 2)(torch.zeros(5, 16)), r"x has shape \(5, 16\)"),
         (lambda: TokenEmbedding(7, 16)(torch.zeros(1, 5, 6)), r"wanted \(B, T, 7\)"),
         (lambda: CalendarEmbedding(16)(torch.zeros(1, 5, 4)), "wanted integers"),
-        (
-            lambda: CalendarEmbedding(16)(torch.zeros(1, 5, 5, dtype=torch.int64)),
-            r"wanted integers \(B, T, 4\)",
-        ),
         (lambda: InformerEmbedding(small(), 24)(torch.zeros(1, 5, 7)), "time has shape None"),
         (lambda: PositionVectors(small(positions="none"), 24), "positions are 'none'"),
     ],

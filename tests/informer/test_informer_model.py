@@ -226,23 +226,6 @@ def test_forecasts_repeat_and_depend_on_the_seed_of_the_samples():
     torch.testing.assert_close(one, model(*x)[:1])
 
 
-def test_it_learns_a_wave():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = Informer(small(in_channels=1, out_channels=1, time="none"))
-        phase = torch.rand(16, 1) * 6
-        wave = torch.sin(torch.arange(28) * 0.5 + phase)[..., None]
-        optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
-        losses = []
-        for _ in range(60):
-            loss = (model(wave[:, :24]) - wave[:, 24:]).square().mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            losses.append(loss.item())
-    assert losses[-1] < losses[0] / 10
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

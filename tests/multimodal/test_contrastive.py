@@ -44,12 +44,6 @@ def test_knowing_nothing_costs_the_logarithm_of_the_batch():
         assert contrastive_loss(torch.full((n, n), 3.0)).item() == pytest.approx(math.log(n))
 
 
-def test_without_a_factor_even_perfect_embeddings_cannot_get_near_zero():
-    perfect = torch.eye(64)
-    assert contrastive_loss(pair_similarities(perfect, perfect)) > 3
-    assert contrastive_loss(pair_similarities(perfect, perfect, 100.0)) < 1e-6
-
-
 def test_only_directions_count():
     images, texts = embeddings(4)
     torch.testing.assert_close(
@@ -83,43 +77,6 @@ def test_the_text_is_read_at_its_first_end_whatever_is_behind():
     torch.testing.assert_close(out[0], out[1])
     assert not torch.allclose(out[0], out[2], atol=1e-3)
     torch.testing.assert_close(tower(texts[:1, :3])[0], out[0])
-
-
-def test_a_causal_tower_read_at_its_first_token_would_have_read_nothing():
-    tower = TextTower(CONFIG, generator=torch.Generator().manual_seed(0)).eval()
-    first = [tower(torch.tensor([[11, *rest]])) for rest in ([3, 4], [5, 6])]
-    torch.testing.assert_close(*first)
-
-
-def test_weights_come_from_the_generator():
-    a, b = (DualEncoder(CONFIG, generator=torch.Generator().manual_seed(4)) for _ in range(2))
-    for (name, p), q in zip(a.named_parameters(), b.parameters(), strict=True):
-        assert torch.equal(p, q), name
-
-
-def test_two_towers_learn_which_picture_is_meant():
-    generator = torch.Generator().manual_seed(0)
-    # A bright quarter, and the word that says which: held-out noise is new each time.
-    texts = torch.tensor([[3, 11], [4, 11], [5, 11], [6, 11]])
-
-    def pictures():
-        images = 0.3 * torch.randn(4, 3, 8, 8, generator=generator)
-        for i in range(4):
-            row, column = divmod(i, 2)
-            images[i, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 1
-        return images
-
-    model = DualEncoder(CONFIG, generator=generator)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3)
-    for _ in range(40):
-        loss = contrastive_loss(model(pictures(), texts))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        model.temperature.clamp_()
-    with torch.no_grad():
-        similarities = model(pictures(), texts)
-    assert retrieval_accuracy(similarities) == retrieval_accuracy(similarities.T) == 1
 
 
 def test_wrong_input_is_named():

@@ -27,13 +27,6 @@ def test_a_shut_gate_is_the_identity_and_only_gates_have_a_gradient():
         assert bool(weight.grad.any()) is name.endswith("gate"), name
 
 
-def test_once_the_gate_has_moved_everything_learns():
-    layer = GatedCrossAttention(8, n_heads=2, d_ff=16, gate=0.1)
-    x, memory = pair()
-    layer(x, memory).square().sum().backward()
-    assert all(weight.grad.any() for weight in layer.parameters())
-
-
 def test_a_gate_saturates_at_one():
     x, memory = pair()
     torch.manual_seed(0)

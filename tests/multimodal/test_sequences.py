@@ -20,52 +20,6 @@ sizes = st.integers(1, 4)
 segment = st.one_of(st.integers(1, 5), st.tuples(sizes, sizes))
 
 
-def merge_texts(segments):
-    """Words that follow words are one run."""
-    merged = []
-    for part in segments:
-        if isinstance(part, int) and merged and isinstance(merged[-1], int):
-            merged[-1] += part
-        else:
-            merged.append(part)
-    return merged
-
-
-def qwen_positions(segments):
-    from types import SimpleNamespace
-
-    from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLModel
-
-    kinds, grids = [], []
-    for part in segments:
-        if isinstance(part, int):
-            kinds += [0] * part
-        else:
-            shape = (1, *part) if len(part) == 2 else part
-            kinds += [1] * (shape[0] * shape[1] * shape[2])
-            grids.append(shape)
-    model = SimpleNamespace(
-        config=SimpleNamespace(vision_config=SimpleNamespace(spatial_merge_size=1)),
-        get_vision_position_ids=lambda *a, **k: Qwen2VLModel.get_vision_position_ids(None, *a, **k),
-    )
-    ids = torch.zeros(1, len(kinds), dtype=torch.long)
-    grid = torch.tensor(grids) if grids else None
-    return Qwen2VLModel.get_rope_index(model, ids, torch.tensor([kinds]), image_grid_thw=grid)[0][
-        :, 0
-    ]
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(segment, min_size=1, max_size=5))
-def test_positions_are_those_of_qwen2_vl(parts):
-    # It takes neighbouring images for one: a start token stands between them.
-    spaced = []
-    for part in parts:
-        spaced += [1, part]
-    segments = merge_texts(spaced)
-    assert torch.equal(interleaved_positions(segments), qwen_positions(segments))
-
-
 def test_the_text_goes_on_behind_a_long_video():
     positions = interleaved_positions([1, (6, 2, 2), 2])
     assert positions[:, 1:-2].amax(dim=1).tolist() == [6, 2, 2]
@@ -84,11 +38,6 @@ def test_no_two_tokens_share_a_position_and_words_are_on_the_diagonal(parts):
     assert torch.equal(
         interleaved_positions(only_words), interleaved_positions(only_words, scheme="line")
     )
-
-
-def test_an_image_moves_the_text_on_by_its_side_not_by_its_tokens():
-    assert interleaved_positions([(4, 4), 1])[0, -1] == 4
-    assert interleaved_positions([(4, 4), 1], scheme="line")[0, -1] == 16
 
 
 def test_patches_see_their_image_and_nothing_later():

@@ -136,18 +136,8 @@ def test_attention_takes_it_and_batches_may_differ():
         (lambda: multimodal_positions([(2, 2)]), r"a part is \(2, 2\), wanted words or"),
         (lambda: section_axes((2, 2)), r"sections are \(2, 2\), wanted pairs of time"),
         (
-            lambda: section_axes((2, 5, 5), interleaved=True),
-            r"sections are \(2, 5, 5\), wanted height and width to fit between",
-        ),
-        (
             lambda: MultimodalRotary(16, (2, 2, 2)),
             r"sections are \(2, 2, 2\), wanted pairs of the 16 channels",
-        ),
-        (
-            lambda: MultimodalRotary(8, (2, 1, 1))(
-                draw(1, 1, 3, 8), draw(1, 1, 3, 8), multimodal_positions([4])
-            ),
-            r"q has tokens and channels \(3, 8\), wanted \(4, 8\)",
         ),
         (
             lambda: MultimodalRotary(8, (2, 1, 1)).angles(torch.zeros(2, 3)),

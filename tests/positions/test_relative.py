@@ -170,14 +170,6 @@ def test_alibi_learns_and_saves_nothing():
             lambda: t5_bucket(torch.tensor(1), n_buckets=6),
             "n_buckets is 6, wanted a positive multi",
         ),
-        (
-            lambda: t5_bucket(torch.tensor(1), n_buckets=5, bidirectional=False),
-            "n_buckets is 5, wanted a positive multiple of 2",
-        ),
-        (
-            lambda: t5_bucket(torch.tensor(1), max_distance=8),
-            "max_distance is 8, wanted more than 8",
-        ),
         (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
         (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
         (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),

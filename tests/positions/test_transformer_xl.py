@@ -40,13 +40,6 @@ def test_the_shift_gives_each_query_its_own_distances(T, cached):
     assert shifted.data_ptr() == distances[:, 0, T - 1 :].data_ptr(), "a view"
 
 
-def test_the_shift_of_xlnet_is_the_same_with_one_distance_more():
-    peer = pytest.importorskip("transformers.models.xlnet.modeling_xlnet").XLNetRelativeAttention
-    scores = draw(2, 3, 4, 4 + 6)
-    theirs = peer.rel_shift_bnij(scores, klen=6)
-    torch.testing.assert_close(relative_shift(scores[..., 1:].contiguous()), theirs)
-
-
 def test_codes_count_down_from_the_first_key_to_the_last():
     codes = distance_codes(3, 5, 8)
     wanted = sinusoidal_encoding(torch.tensor([4, 3, 2, 1, 0, -1, -2]), 8)
@@ -115,14 +108,6 @@ def test_parameters():
     assert sum(p.numel() for p in attend.parameters()) == 5 * 16**2 + 2 * 16
     other = TransformerXLAttention(16, 4, generator=torch.Generator().manual_seed(0))
     assert torch.equal(attend.u, other.u) and torch.equal(attend.v, other.v)
-
-
-def test_dropout_in_training_only():
-    attend, x = layer(dropout=0.5), draw(1, 6, 8)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        assert not torch.equal(attend(x), attend(x))
-    assert torch.equal(attend.eval()(x), attend(x))
 
 
 @pytest.mark.parametrize(

@@ -34,18 +34,6 @@ def test_each_offset_has_one_number_and_each_number_one_offset(rows, columns):
     assert index.unique().tolist() == list(range((2 * rows - 1) * (2 * columns - 1)))
 
 
-@pytest.mark.parametrize(
-    ("rows", "columns", "multiplier", "distinct"), [(3, 7, 5, 33), (7, 7, 1, 25), (7, 7, 13, 169)]
-)
-def test_a_wrong_multiplier_lets_offsets_collide(rows, columns, multiplier, distinct):
-    assert naive_index(rows, columns, multiplier).unique().numel() == distinct
-
-
-def test_the_wrong_axis_in_the_multiplier_shows_only_off_the_square():
-    assert torch.equal(naive_index(4, 4, 2 * 4 - 1), window_index(4, 4))
-    assert window_index(3, 7).unique().numel() == 65
-
-
 @settings(max_examples=10, deadline=None)
 @given(SIDES, SIDES, SIDES, SIDES)
 def test_a_smaller_window_reads_the_same_offsets(rows, columns, up, left):

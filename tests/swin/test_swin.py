@@ -1,4 +1,4 @@
-"""Windows, their mask, and the model that is made of them."""
+"""Windows, their mask, the model that is made of them, and what it reaches."""
 
 import math
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import course_lib.swin.blocks as blocks
@@ -17,8 +18,10 @@ from course_lib.swin import (
     SwinBlock,
     SwinConfig,
     WindowAttention,
+    block_cost,
     cyclic_shift,
     drop_path,
+    grid_connections,
     pad_grid,
     swin,
     window_layout,
@@ -26,7 +29,6 @@ from course_lib.swin import (
     window_partition,
     window_reverse,
 )
-from course_tests.parity.peers.swin import transformers_swin
 
 SIDES = st.integers(1, 4)
 
@@ -56,13 +58,6 @@ def test_windows_put_together_are_the_grid(height, width, n_down, n_right):
     assert torch.equal(window_reverse(windows, (height, width), rows, columns), x)
 
 
-def test_a_reshape_without_the_transpose_mixes_windows():
-    x = torch.arange(16).view(1, 4, 4, 1)
-    right = window_partition(x, (2, 2))[0, :, 0].tolist()
-    assert right == [0, 1, 4, 5]
-    assert x.reshape(4, 4, 1)[0, :, 0].tolist() == [0, 1, 2, 3]
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.integers(-5, 5), st.integers(-5, 5))
 def test_a_shift_is_undone_by_its_negative(down, right):
@@ -89,35 +84,6 @@ def test_the_mask_is_the_originals(side, window, shift):
 def test_strangers_are_half_or_three_quarters_of_the_pairs_at_the_edge():
     mask = window_mask(window_layout(8, 8, 4, 2))
     assert (1 - mask.float().mean((1, 2))).tolist() == [0, 0.5, 0.5, 0.75]
-
-
-def test_a_negative_slice_of_nothing_selects_everything():
-    """Drawn by slices, windows that stand still would all be strangers' windows."""
-    regions = torch.zeros(8)
-    regions[-0:] = 1
-    assert regions.all()
-    assert window_mask(Layout((8, 8), (4, 4), (0, 0))).all()
-
-
-def test_without_the_mask_opposite_edges_see_each_other():
-    attend = WindowAttention(4, 1, (4, 4)).eval()
-    x = torch.randn(1, 8, 8, 4, generator=seeded())
-    other = x.clone()
-    other[:, 0] += 1  # the upper edge
-    layout = window_layout(8, 8, 4, 2)
-    results = []
-    for mask in (window_mask(layout), None):
-        outs = [
-            cyclic_shift(
-                window_reverse(
-                    attend(window_partition(cyclic_shift(grid, (2, 2)), (4, 4)), mask), (4, 4), 8, 8
-                ),
-                (-2, -2),
-            )
-            for grid in (x, other)
-        ]
-        results.append(torch.equal(outs[0][:, -1], outs[1][:, -1]))  # the lower edge
-    assert results == [True, False]
 
 
 def test_a_window_as_large_as_the_map_neither_moves_nor_masks():
@@ -182,29 +148,6 @@ def test_what_fills_up_the_grid_has_no_influence(monkeypatch):
     torch.testing.assert_close(block(x), usual, atol=1e-6, rtol=0)
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.integers(1, 4), st.integers(1, 4))
-def test_windows_know_nothing_of_each_other(n_down, n_right):
-    block = SwinBlock(4, 1, 8, grid=(3 * n_down, 3 * n_right), window=3)
-    x = torch.randn(1, 3 * n_down, 3 * n_right, 4, generator=seeded())
-    alone = block(x[:, :3, :3])
-    torch.testing.assert_close(block(x)[:, :3, :3], alone, atol=1e-6, rtol=0)
-
-
-def test_a_pair_of_blocks_reaches_the_neighbouring_windows():
-    pair = [SwinBlock(4, 1, 8, grid=(12, 12), window=4, shift=shift) for shift in (0, 2)]
-    x = torch.randn(1, 12, 12, 4, generator=seeded(), requires_grad=True)
-
-    def reach(n_blocks):
-        out = x
-        for block in pair[:n_blocks]:
-            out = block(out)
-        (gradient,) = torch.autograd.grad(out[0, 5, 5].sum(), x)
-        return int((gradient[0].abs().sum(-1) > 0).sum())
-
-    assert [reach(1), reach(2)] == [16, 64]
-
-
 def test_weights_sum_to_one_and_are_the_same_on_both_paths():
     attend = WindowAttention(8, 2, (3, 3))
     mask = window_mask(window_layout(6, 6, 3, 1))
@@ -214,16 +157,6 @@ def test_weights_sum_to_one_and_are_the_same_on_both_paths():
     torch.testing.assert_close(weights.sum(-1), torch.ones(8, 2, 9))
     assert not weights.masked_select(~mask.repeat(2, 1, 1)[:, None].expand_as(weights)).any()
     torch.testing.assert_close(out, attend(x, mask), atol=1e-6, rtol=0)
-
-
-def test_dropped_weights_differ_from_draw_to_draw_on_both_paths():
-    for fused in (False, True):
-        attend = WindowAttention(8, 2, (3, 3), dropout=0.5, fused=fused)
-        x = torch.randn(4, 9, 8, generator=seeded())
-        with torch.random.fork_rng(devices=[]):
-            assert not torch.equal(attend(x), attend(x))
-        attend.eval()
-        assert torch.equal(attend(x), attend(x))
 
 
 # ------------------------------------------------------------------------- merging and dropping
@@ -320,25 +253,6 @@ def test_presets_cost_what_the_original_counts(preset, billions):
     assert round(multiply_adds(model) / 1e9, 3) == billions
 
 
-def test_the_small_one_learns_a_batch():
-    model = swin(
-        "cifar", n_classes=3, d_model=16, depths=(1, 1, 1), n_heads=(1, 2, 4), generator=seeded()
-    )
-    images = torch.randn(6, 3, 32, 32, generator=seeded(1))
-    classes = torch.tensor([0, 1, 2, 0, 1, 2])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        losses = []
-        for _ in range(25):
-            loss = torch.nn.functional.cross_entropy(model(images), classes)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-    assert losses[0] > 0.9 and losses[-1] < 0.3
-
-
 @pytest.mark.parametrize("size", [(16, 16), (32, 48), (15, 9), (3, 50)])
 def test_images_of_any_size(size):
     model = Swin(small(), generator=seeded()).eval()
@@ -348,18 +262,6 @@ def test_images_of_any_size(size):
     logits, weights = explicit(images, return_weights=True)
     assert logits.shape == (2, 5) and len(weights) == 4
     torch.testing.assert_close(model(images), logits, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("size", [(16, 16), (32, 32)])
-def test_logits_and_gradients_are_those_of_transformers(size):
-    """Where windows tile the maps; elsewhere that library lets padding be seen."""
-    model = Swin(small(), generator=seeded()).double().eval()
-    peer = transformers_swin(model)
-    images = torch.randn(2, 3, *size, dtype=torch.float64, generator=seeded(1), requires_grad=True)
-    ours, theirs = model(images), peer(images).logits
-    torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
-    a, b = (torch.autograd.grad(out.square().sum(), images)[0] for out in (ours, theirs))
-    torch.testing.assert_close(a, b, atol=1e-12, rtol=0)
 
 
 def test_weights_are_drawn_from_the_generator_and_masks_are_not_saved():
@@ -446,3 +348,48 @@ def test_what_is_no_batch_has_no_paths_to_drop():
 def test_bytes_are_refused_as_images():
     with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
         swin("cifar")(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "window", "shift"),
+    [(8, 8, 4, 2), (5, 9, 4, 1), (6, 10, 4, 3), (3, 9, 4, 2), (7, 7, 7, 3), (4, 8, 4, 0)],
+)
+def test_connections_are_those_of_the_windows(
+    rows: int, columns: int, window: int, shift: int
+) -> None:
+    layout = window_layout(rows, columns, window, shift)
+    numbers = 1 + torch.arange(rows * columns).view(1, rows, columns, 1)
+    moved = cyclic_shift(pad_grid(numbers, layout.padded), layout.shift)
+    windows = window_partition(moved, layout.window)[..., 0]
+    masked, unmasked = torch.zeros(2, rows * columns, rows * columns).bool()
+    for tokens, mask in zip(windows, window_mask(layout), strict=True):
+        real = tokens > 0  # padding has the number 0
+        places = tokens[real] - 1
+        masked[places[:, None], places] = mask[real][:, real]
+        unmasked[places[:, None], places] = True
+    assert grid_connections(layout).equal(masked)
+    assert grid_connections(layout, masked=False).equal(unmasked)
+
+
+@pytest.mark.parametrize(
+    ("grid", "window", "mlp_ratio"), [((14, 14), 7, 4), ((5, 9), 4, 2), ((3, 8), 4, 4)]
+)
+def test_a_block_multiplies_as_often_as_counted(
+    grid: tuple[int, int], window: int, mlp_ratio: int
+) -> None:
+    block = SwinBlock(8, 2, 8 * mlp_ratio, grid=grid, window=window, fused=False)
+    with FlopCounterMode(display=False) as counter:
+        block(torch.zeros(1, *grid, 8))
+    cost = block_cost(*grid, 8, window, mlp_ratio=mlp_ratio)
+    assert counter.get_total_flops() == 2 * cost.total
+    layers = [layer for layer in block.feed_forward.modules() if isinstance(layer, nn.Linear)]
+    assert cost.feed_forward == grid[0] * grid[1] * sum(x.weight.numel() for x in layers)
+
+
+def test_without_windows_every_pair_is_counted() -> None:
+    whole, cut = block_cost(12, 8, 16), block_cost(12, 8, 16, window=4)
+    assert whole.pairs == 2 * 96**2 * 16 and cut.pairs == whole.pairs // 6
+    assert (whole.projections, whole.feed_forward) == (cut.projections, cut.feed_forward)
+    assert block_cost(7, 7, 16, window=9) == block_cost(7, 7, 16)
+    with pytest.raises(ValueError, match="sizes are 0 x 3, width 8 and ratio 4"):
+        block_cost(0, 3, 8)

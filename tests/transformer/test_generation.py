@@ -124,14 +124,6 @@ def test_the_memory_and_the_words_before_are_projected_once(make):
 # ------------------------------------------------------------------------------ what is written
 
 
-def test_greedy_is_argmax_after_argmax():
-    model = language_model().eval()
-    tokens = text()
-    for _ in range(6):
-        tokens = torch.cat([tokens, model(tokens)[:, -1:].argmax(-1)], dim=1)
-    assert torch.equal(model.generate(text(), max_len=6).tokens, tokens[:, T:])
-
-
 def test_the_score_of_a_hypothesis_is_that_of_its_translation():
     model = translator(2).eval()
     source, lengths = text(1, (2, S)), torch.tensor([S, 2])
@@ -149,21 +141,6 @@ def test_the_score_of_a_hypothesis_is_that_of_its_translation():
             torch.testing.assert_close(total, expected)
             torch.testing.assert_close(score, expected / ((5 + length) / 6) ** 0.6)
     assert (beam.scores.diff(dim=1) <= 0).all()
-
-
-def test_a_wider_beam_than_there_are_texts_finds_the_best():
-    model = language_model(4).eval()
-    beam = model.generate(text(0, (1, 3)), max_len=2, method="beam", beam_size=V * V)
-    first = model(text(0, (1, 3)))[0, -1].log_softmax(-1)
-    both = torch.stack(
-        [
-            first[v]
-            + model(torch.cat([text(0, (1, 3)), torch.tensor([[v]])], 1))[0, -1].log_softmax(-1)
-            for v in range(V)
-        ]
-    )
-    torch.testing.assert_close(beam.log_probs[0, 0], both.max())
-    assert beam.tokens[0, 0].tolist() == [int(both.argmax()) // V, int(both.argmax()) % V]
 
 
 @given(seed=SEEDS)

@@ -1,8 +1,13 @@
-"""Six architectures, told apart by what reaches what."""
+"""How blocks are arranged: over depth, in six architectures, and whether they learn."""
 
 import pytest
 import torch
+import torch.nn.functional as F
 
+from course_lib.attention import scaled_dot_product_attention
+from course_lib.transformer.depth import ARRANGEMENTS, depth_profile, token_diversity
+from course_lib.transformer.mirror import train_mirror
+from course_lib.transformer.over_depth import attend_over_depth
 from course_lib.transformer.wiring import ARCHITECTURES, conditioned_block
 
 OWN = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(0))
@@ -51,3 +56,82 @@ def test_llava_is_a_decoder_alone_over_one_sequence():
 def test_an_unknown_architecture_is_refused():
     with pytest.raises(ValueError, match="architecture is 'bert', wanted one of"):
         conditioned_block("bert", OWN, MEMORY)
+
+
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_a_profile_has_one_entry_more_than_blocks(arrangement):
+    profile = depth_profile(arrangement, 3)
+    for values in (profile.gradient, profile.variance, profile.diversity):
+        assert values.shape == (4,) and values.isfinite().all() and (values > 0).all()
+    again = depth_profile(arrangement, 3)
+    assert torch.equal(profile.gradient, again.gradient)
+    assert not torch.equal(profile.gradient, depth_profile(arrangement, 3, seed=1).gradient)
+
+
+def test_the_stream_grows_only_where_nothing_holds_it():
+    grown = {name: depth_profile(name, 8).variance[-1].item() for name in ARRANGEMENTS}
+    assert grown["post"] == pytest.approx(1, abs=1e-3)
+    assert grown["residual"] > 3 * grown["pre"] > 9
+    assert grown["neither"] < 1e-5
+    small = depth_profile("residual", 8, start="torch").variance[-1]
+    assert 1 < small < 3 < grown["pre"] < grown["residual"]
+
+
+def test_a_residual_connection_keeps_gradient_and_tokens():
+    bare, kept = depth_profile("neither", 12), depth_profile("pre", 12)
+    assert bare.gradient[0] < 1e-3 * bare.gradient[-1]
+    assert kept.gradient[0] > kept.gradient[-1]
+    assert bare.diversity[-1] < 1e-6 and kept.diversity[-1] > 0.3
+
+
+def test_diversity_ignores_the_scale_and_knows_equal_tokens():
+    x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(token_diversity(3 * x), token_diversity(x))
+    assert token_diversity(x[:, :1].expand(2, 5, 4)) < 1e-6
+
+
+def test_an_unknown_arrangement_is_named():
+    with pytest.raises(ValueError, match="arrangement is 'both', wanted one of"):
+        depth_profile("both", 2)  # type: ignore[arg-type]
+
+
+def test_a_run_repeats_and_leaves_the_global_generator_alone():
+    before = torch.get_rng_state()
+    first = train_mirror("post", 1, steps=4, warm_up=2)
+    assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(5)
+    assert train_mirror("post", 1, steps=4, warm_up=2) == first
+    assert train_mirror("post", 1, steps=4) != first
+
+
+def test_a_gain_of_one_changes_nothing_and_a_small_one_lets_deep_post_norm_learn():
+    assert train_mirror("post", 1, steps=3, gain=1.0) == train_mirror("post", 1, steps=3)
+    large, small = (train_mirror("post", 8, steps=50, gain=g)[-1] for g in (1.0, 0.1))
+    assert small < 0.5 < 1.5 < large
+
+
+def test_it_is_attention_with_the_layers_as_keys():
+    outputs, query = torch.randn(5, 2, 3, 8), torch.randn(8)
+    mixture, weights = attend_over_depth(outputs, query)
+    layers = outputs.permute(1, 2, 0, 3)  # (B, T, L, D)
+    keys = F.rms_norm(layers, (8,))
+    asks = query.expand(2, 3, 1, 8)
+    wanted, wanted_weights = scaled_dot_product_attention(asks, keys, layers, scale=1.0)
+    torch.testing.assert_close(mixture, wanted[:, :, 0])
+    torch.testing.assert_close(weights.permute(1, 2, 0), wanted_weights[:, :, 0])
+
+
+def test_large_outputs_are_not_looked_for_more_and_a_query_of_zeros_takes_the_mean():
+    outputs, query = torch.randn(4, 2, 3, 8), torch.randn(8)
+    larger = outputs * torch.tensor([100.0, 1, 1, 1])[:, None, None, None]
+    torch.testing.assert_close(
+        attend_over_depth(larger, query)[1], attend_over_depth(outputs, query)[1], atol=1e-4, rtol=0
+    )
+    torch.testing.assert_close(attend_over_depth(outputs, 0 * query)[0], outputs.mean(0))
+
+
+@pytest.mark.parametrize("shapes", [((0, 1, 2, 4), (4,)), ((3, 2, 4), (4,)), ((3, 1, 2, 4), (5,))])
+def test_other_shapes_are_refused(shapes):
+    outputs, query = map(torch.zeros, shapes)
+    with pytest.raises(ValueError, match="wanted"):
+        attend_over_depth(outputs, query)

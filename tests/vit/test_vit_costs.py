@@ -1,9 +1,11 @@
+"""What a vision transformer holds and multiplies, the named ones among them."""
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.training import count_parameters, saved_bytes
-from course_lib.vit import ViT, ViTConfig, vit, vit_costs
+from course_lib.training import count_parameters
+from course_lib.vit import PRESETS, ViT, ViTConfig, vit, vit_costs
 
 SMALL = {"image_size": 12, "d_model": 24, "n_heads": 2, "d_ff": 33, "n_layers": 3, "dropout": 0.0}
 
@@ -46,21 +48,6 @@ def test_rotations_are_refused() -> None:
         vit_costs(ViTConfig(positions="axial"))
 
 
-def test_recomputing_keeps_less_and_finds_the_same_gradients() -> None:
-    config = ViTConfig(**SMALL, positions="learned")
-    images = torch.randn(4, 3, 12, 12, generator=torch.Generator().manual_seed(0))
-    gradients, kept = [], []
-    for recompute in (False, True):
-        generator = torch.Generator().manual_seed(1)
-        model = ViT(config, recompute=recompute, generator=generator)
-        kept.append(saved_bytes(lambda model=model: model(images).sum()))
-        model(images).square().sum().backward()
-        gradients.append([p.grad for p in model.parameters()])
-    assert kept[1] < kept[0] / 3
-    for plain, again in zip(*gradients, strict=True):
-        torch.testing.assert_close(again, plain)
-
-
 def test_recomputing_drops_the_same_channels_twice() -> None:
     config = ViTConfig(**(SMALL | {"dropout": 0.5}))
     model = ViT(config, recompute=True, generator=torch.Generator().manual_seed(1))
@@ -72,3 +59,27 @@ def test_recomputing_drops_the_same_channels_twice() -> None:
         m(images).square().sum().backward()
         found.append(m.patch_proj.weight.grad)
     torch.testing.assert_close(*found)
+
+
+def count(name, **changes):
+    with torch.device("meta"):
+        return sum(p.numel() for p in vit(name, **changes).parameters())
+
+
+def test_parameter_counts():
+    assert {name: count(name) for name in PRESETS} == {
+        "ti16": 5_717_416,
+        "s16": 22_050_664,
+        "b16": 86_567_656,
+        "cifar": 6_347_082,
+    }
+
+
+def test_another_name_is_refused():
+    with pytest.raises(ValueError, match="no preset 'l16'; there are ti16, s16, b16, cifar"):
+        vit("l16")
+
+
+def test_another_resolution_costs_positions_and_other_classes_a_classifier():
+    assert count("ti16", image_size=384) - count("ti16") == (24**2 - 14**2) * 192
+    assert count("ti16", n_classes=10) - count("ti16") == -990 * 193

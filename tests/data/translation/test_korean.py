@@ -1,9 +1,20 @@
+"""The Korean half of the generated corpus, and its letters."""
+
+import unicodedata
 from collections import Counter
 from random import Random
 
 import pytest
 
 from course_lib.data.translation import korean_words as words
+from course_lib.data.translation.hangul import (
+    FINAL_B,
+    FINAL_N,
+    attach,
+    final_consonant,
+    romanise,
+    with_final,
+)
 from course_lib.data.translation.korean import KoreanEnglish
 from course_lib.data.translation.pairs import SentencePair
 
@@ -14,16 +25,6 @@ def sample(n: int = 2000, script: str = "hangul", seed: int = 0) -> list[Sentenc
 
 
 PAIRS = sample()
-
-
-def find(source: str) -> SentencePair:
-    """A pair that holds the source words ``source`` in a row."""
-    wanted = source.split()
-    for pair in PAIRS:
-        for i in range(len(pair.source)):
-            if list(pair.source[i : i + len(wanted)]) == wanted:
-                return pair
-    raise AssertionError(f"no sentence holds {source!r}")
 
 
 def translations(pair: SentencePair, position: int) -> list[str]:
@@ -82,18 +83,6 @@ def test_english_verbs_agree_with_their_subject() -> None:
     assert seen == {True, False}
 
 
-def test_korean_verbs_agree_with_honoured_subjects() -> None:
-    """께서 and 시 come together: one without the other would be an error of agreement."""
-    for pair in PAIRS:
-        clauses = " ".join(pair.source).replace(" , ", "|")
-        if "고" in clauses or "|" in clauses:
-            continue
-        honoured = "께서" in clauses
-        verb = pair.source[-2]
-        if honoured:
-            assert "시" in verb or "셨" in verb or "십" in verb, pair
-
-
 def test_own_takes_its_gender_from_the_subject() -> None:
     seen = set()
     names = {noun.english: noun.gender for noun in words.NAMES}
@@ -117,37 +106,10 @@ def test_questions_put_do_first() -> None:
         assert (len(pair.source) - 2, 0) in pair.alignment
 
 
-def test_a_light_verb_is_two_words_for_one() -> None:
-    pair = find("공부를 하고")
-    start = pair.source.index("공부를")
-    (verb,) = translations(pair, start)
-    assert verb in ("study", "studies", "studied")
-    assert translations(pair, start + 1)[0] == verb
-
-
-def test_a_counter_and_its_number_are_two_words_for_one() -> None:
-    pair = find("개 두")
-    start = pair.source.index("개")
-    assert translations(pair, start) == ["dogs"]
-    assert translations(pair, start + 1) == ["two"]
-    assert translations(pair, start + 2)[0] == "two"
-
-
-def test_one_word_may_be_two_in_english() -> None:
-    pair = find("매일")
-    assert translations(pair, pair.source.index("매일")) == ["every", "day"]
-
-
 def test_the_sentence_of_the_lecture_is_in_the_grammar() -> None:
     grammar, rng = KoreanEnglish("hangul"), Random(0)
     drawn = {str(grammar.sample(rng, 3)) for _ in range(2000)}
     assert "좋은 저녁입니다 . -> good evening ." in drawn
-
-
-def test_names_get_rarer() -> None:
-    counts = Counter(word for pair in PAIRS for word in pair.target)
-    names = [counts[noun.english] for noun in words.NAMES]
-    assert names[0] > 5 * names[-1]
 
 
 def test_scripts_write_the_same_sentences() -> None:
@@ -161,3 +123,42 @@ def test_unknown_script_and_impossible_length_are_refused() -> None:
         KoreanEnglish("runes")
     with pytest.raises(ValueError, match="length is 2, wanted at least 3"):
         KoreanEnglish().sample(Random(0), 2)
+
+
+def test_final_consonant_agrees_with_unicode_decomposition() -> None:
+    for code in range(0xAC00, 0xD7A4, 7):
+        has_final = len(unicodedata.normalize("NFD", chr(code))) == 3
+        assert bool(final_consonant(chr(code))) == has_final
+
+
+@pytest.mark.parametrize(
+    ("stem", "final", "expected"),
+    [("보", FINAL_N, "본"), ("하", FINAL_B, "합"), ("기다리", FINAL_N, "기다린")],
+)
+def test_with_final(stem: str, final: int, expected: str) -> None:
+    assert with_final(stem, final) == expected
+
+
+def test_with_final_refuses_a_second_final_consonant() -> None:
+    with pytest.raises(ValueError, match="final consonant already"):
+        with_final("찾", FINAL_N)
+
+
+def test_attach_looks_at_the_last_syllable_only() -> None:
+    assert attach("사과", "을/를") == "사과를"
+    assert attach("그림", "을/를") == "그림을"
+
+
+@pytest.mark.parametrize("word", ["", "dog"])
+def test_words_that_are_not_hangul_are_refused(word: str) -> None:
+    with pytest.raises(ValueError, match=f"word is {word!r}, wanted one that ends in a Hangul"):
+        final_consonant(word)
+
+
+def test_romanised_nouns_and_names_stay_distinct() -> None:
+    nouns = [n.korean for n in words.PEOPLE + words.ANIMALS + words.THINGS + words.NAMES]
+    assert len({romanise(noun) for noun in nouns}) == len(set(nouns)) == len(nouns)
+
+
+def test_romanise_keeps_other_characters() -> None:
+    assert romanise("한글 ABC.") == "hangeul ABC."
