@@ -9,6 +9,7 @@ them as ``read-translation``, ``read-words`` and ``writer``, and keeps weights b
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, cast
 
@@ -20,6 +21,7 @@ from torch import Generator, Tensor, nn
 import course_lib
 from course_lib.attention import check_heads
 from course_lib.byte_pairs import BytePairs
+from course_lib.data import SONNET
 from course_lib.data.translation import Vocabulary
 from course_lib.layers import xavier_init
 from course_lib.seq2seq import Seq2Seq
@@ -159,6 +161,26 @@ class TrainedWriter:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self.tokenizer.decode(self.model.generate(tokens, n, temperature)[0].tolist())
+
+    def couplets(self, *, ended: bool = True) -> list[tuple[Tensor, int, int]]:
+        """Each two neighbouring lines of a sonnet as tokens ``(T,)``, and places of the two ends.
+
+        If not ``ended``, the first line ends with its bare punctuation mark, or with a comma.
+        """
+        lines, found = SONNET.splitlines(keepends=True), []
+        for a, b in pairwise(lines):
+            tokens = self.tokenizer.encode(a + b)
+            first, second = (n for n, token in enumerate(tokens) if self.ends_line[token])
+            if not ended:
+                mark = self.tokenizer.tokens[tokens[first]].strip("\n") or ","
+                (tokens[first],) = self.tokenizer.encode(mark)
+            found.append((torch.tensor(tokens), first, second))
+        return found
+
+    @property
+    def ends_line(self) -> Tensor:
+        """Which tokens have a line break, boolean ``(V,)``."""
+        return torch.tensor(["\n" in token for token in self.tokenizer.tokens])
 
     @torch.no_grad()
     def maps(self, tokens: Tensor) -> Tensor:

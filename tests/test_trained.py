@@ -139,3 +139,17 @@ def test_hidden_words_leave_no_trace() -> None:
     hidden = torch.tensor([[False, True, True, False]])
     assert hide_words(tokens, hidden).tolist() == [[1, 3, 3, 2]]
     assert tokens.tolist() == [[1, 7, 8, 2]]
+
+
+def test_two_lines_of_the_sonnet_have_two_ends_and_the_first_can_be_taken_away() -> None:
+    writer = load_writer()
+    pairs = zip(writer.couplets(), writer.couplets(ended=False), strict=True)
+    for (text, first, second), (other, *places) in pairs:
+        assert writer.ends_line[text].nonzero()[:, 0].tolist() == [first, second] == places
+        assert (text != other).nonzero().tolist() == [[first]] and not writer.ends_line[
+            other[first]
+        ]
+    text, *_ = writer.couplets()[-1]
+    assert writer.tokenizer.decode(text.tolist()).endswith(
+        "\nSo long lives this and this gives life to thee.\n"
+    )

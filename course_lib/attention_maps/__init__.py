@@ -20,6 +20,12 @@ from course_lib.attention_maps.flow import (
     reachability,
 )
 from course_lib.attention_maps.head_ablation import pair_excess, silencing_curve, spare_one_by_one
+from course_lib.attention_maps.inside import (
+    logit_lens,
+    residual_stream,
+    restored_share,
+    silenced,
+)
 from course_lib.attention_maps.maps import (
     attention_distance,
     attention_maps,
@@ -55,9 +61,9 @@ __all__ = [
     "attention_distance", "attention_maps", "attention_rollout", "block_score", "column_score",
     "control_labels", "curve_area", "deletion_curve", "diagonality",
     "effective_receptive_field", "entropy", "field_side", "gradient_importance",
-    "grid_distances", "head_roles", "layers_to_reach_all", "max_weight",
-    "mean_relative_position", "monotonicity", "offset_score", "pair_excess", "probe_selectivity",
-    "random_importance", "reachability", "received", "relation_baseline", "relation_score",
-    "silencing_curve", "spare_one_by_one", "stripe_score", "synthetic_map", "top_mass",
-    "uniform_heads",
+    "grid_distances", "head_roles", "layers_to_reach_all", "logit_lens",
+    "max_weight", "mean_relative_position", "monotonicity", "offset_score", "pair_excess",
+    "probe_selectivity", "random_importance", "reachability", "received", "relation_baseline",
+    "relation_score", "residual_stream", "restored_share", "silenced", "silencing_curve",
+    "spare_one_by_one", "stripe_score", "synthetic_map", "top_mass", "uniform_heads",
 ]  # fmt: skip

@@ -94,8 +94,8 @@ def offset_score(
 ) -> Tensor:
     """How much attention goes to the key at a fixed distance: -1 the previous, 1 the next token.
 
-    Queries whose key would lie outside do not count, so a perfect previous-token head has 1.
-    Arguments as for :func:`mean_relative_position`.
+    Queries whose key would lie outside do not count; a perfect previous-token head has 1, and an
+    induction head at 1 - P on P tokens, repeated. Arguments as for :func:`mean_relative_position`.
 
     >>> previous = torch.eye(4).roll(-1, dims=1)
     >>> offset_score(previous, -1), offset_score(previous, 1)

@@ -4,7 +4,7 @@ from course_lib.data.cifar import Cifar10, load_cifar10
 from course_lib.data.errors import DataError
 from course_lib.data.ett import Ett, Windows, ett_windows, load_ett
 from course_lib.data.multi30k import ParallelText, load_multi30k
-from course_lib.data.shakespeare import load_shakespeare
+from course_lib.data.shakespeare import SONNET, load_shakespeare
 from course_lib.data.shapes import ShapeImages, shape_images
 from course_lib.data.tatoeba import load_tatoeba
 from course_lib.data.text import TextBatch, TextSentence, annotated_text, collate_text
@@ -19,7 +19,7 @@ from course_lib.data.translation import (
 )
 
 __all__ = [
-    "Batch", "Cifar10", "DataError", "Ett", "ParallelText", "SentencePair", "ShapeImages",
+    "SONNET", "Batch", "Cifar10", "DataError", "Ett", "ParallelText", "SentencePair", "ShapeImages",
     "TextBatch", "TextSentence", "Vocabulary", "Windows", "annotated_text", "batches", "collate",
     "collate_text", "ett_windows", "german_english", "korean_english", "load_cifar10", "load_ett",
     "load_multi30k", "load_shakespeare", "load_tatoeba", "shape_images",

@@ -10,11 +10,11 @@ from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
 from course_lib.masks import causal_mask
 
-SENTENCE = ("the", "kings", "?", "cold")
-HIDDEN = 2
+SENTENCE = ("gives", "life", "to", "thee")
+LAST = 3
 
 # One row of weights, and the values that it brings.
-LOOKS = ("start", "kings", "?")
+LOOKS = ("see", ",↵", "So")
 WEIGHTS = torch.tensor([0.7, 0.2, 0.1])
 VALUES = torch.tensor([[1.0, 0.0], [6.0, 8.0], [0.0, 2.0]])
 BROUGHT = WEIGHTS[:, None] * VALUES
@@ -39,7 +39,7 @@ NEXT, FOUND = scaled_dot_product_attention(
 
 def _run(p: Page, words: Sequence[str], marked: tuple[int, int], gap: float = 18) -> list[Part]:
     """Vectors of the words, two blocks that read them, and one of the vectors that stands out."""
-    asks = [("query" if word == "?" else "", "") for word in words]
+    asks = [("query" if word == words[-1] else "", "") for word in words]
     blank: list[list[object]] = [[None] * 4] * len(words)
     rows = []
     for n in range(3):
@@ -59,21 +59,21 @@ def _run(p: Page, words: Sequence[str], marked: tuple[int, int], gap: float = 18
 
 
 @drawing(
-    """A model reads four words, the kings question mark cold, and says which verb is hidden. The
-    words become vectors, which pass two blocks, until the vector of the hidden word gives are or
-    is. Three tools read: a map shows where a block looks, a probe shows what is in a vector, the
-    logit lens shows what a vector of a middle layer would answer. Three tools change something:
+    """A model reads four words, gives life to thee, and predicts the next token. The words become
+    vectors, which pass two blocks, until the vector of the last word gives a line end or the word
+    and. Three tools read: a map shows where a block looks, a probe shows what is in a vector, the
+    logit lens shows what a vector of a middle layer would predict. Three tools change something:
     hide a word, silence a head, patch a vector."""
 )
 def read_and_change(s: Sketch) -> None:
     """Where a trained model can be looked at, and where it can be cut."""
     p = Page(s)
-    chain = _run(p, SENTENCE, (2, HIDDEN))
+    chain = _run(p, SENTENCE, (2, LAST))
     p.done(p.row(*chain, p.place(p.of(112, 36)), gap=p.of(20, 12)))
     first, second = (part.box for part in chain[1::2])
     columns = [part.box for part in chain[::2]]
-    x, y = columns[2].right, columns[2].y + HIDDEN * 34 + 8
-    answer = s.cells(x + p.of(74, 18), y - 24, [["are"], ["is"]], "value", w=p.of(44, 34))
+    x, y = columns[2].right, columns[2].y + LAST * 34 + 8
+    answer = s.cells(x + p.of(74, 18), y - 24, [["↵"], ["and"]], "value", w=p.of(44, 34))
     if s.narrow:
         s.arrow((x, y), (answer.x, y))
     else:
@@ -103,10 +103,10 @@ def read_and_change(s: Sketch) -> None:
 
 
 @drawing(
-    f"""One row of attention. The hidden word gives the weights {said(WEIGHTS, 1)} to the start
-    sign, to kings and to itself. Their values are 1, 0, then 6, 8, then 0, 2. Weight times value
-    has the lengths {said(LENGTHS, 1)}, which are the shares {said(SHARES)}. So the start sign has
-    most of the weight, and kings brings most of the output.""",
+    f"""One row of attention. The word So gives the weights {said(WEIGHTS, 1)} to the word see, to
+    the line end before it and to itself. Their values are 1, 0, then 6, 8, then 0, 2. Weight times
+    value has the lengths {said(LENGTHS, 1)}, which are the shares {said(SHARES)}. So the word see
+    has most of the weight, and the line end brings most of the output.""",
     numbers=lambda: [WEIGHTS, BROUGHT, SHARES],
 )
 def row_by_hand(s: Sketch) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.data import DataError, load_shakespeare, multi30k, tatoeba
+from course_lib.data import SONNET, DataError, load_shakespeare, multi30k, tatoeba
 from course_lib.data.multi30k import ParallelText, load_multi30k
 from course_lib.data.tatoeba import load_tatoeba
 
@@ -65,6 +65,7 @@ def test_the_published_text_is_cut_as_others_cut_it(course_data: Path) -> None:
     assert (len(train), len(valid), len(set(train))) == (1_003_854, 111_540, 65)
     assert train.startswith("First Citizen:\nBefore we proceed any further")
     assert (train + valid).encode() == (course_data / "tinyshakespeare.txt").read_bytes()
+    assert not any(line in train + valid for line in SONNET.splitlines())
 
 
 def test_another_text_of_that_name_is_refused(
