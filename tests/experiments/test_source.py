@@ -179,6 +179,7 @@ def digests(root: Path) -> dict[str, str]:
                 "extrapolation",
                 "norm-depth",
                 "order-tasks",
+                "writer-blocks",
                 "writer-positions",
             },
         ),
