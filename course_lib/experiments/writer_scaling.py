@@ -1,7 +1,7 @@
 """Four sizes of the writer: how the loss falls with the operations of the training.
 
-Each size reads as many characters. Its learning rate is inversely proportional to its width, so
-that the largest has the writer's own, and half and twice that rate are tried once for each.
+Each size reads half as many characters as the writer. Its learning rate is inversely proportional
+to its width, so that the largest has the writer's own; half and twice that rate are tried once.
 """
 
 import math
@@ -36,9 +36,9 @@ ARMS: dict[str, dict[str, Any]] = {
     arms=ARMS,
     sizes={
         "cpu": Size(
-            asdict(replace(WriterConfig(), epochs=4, steps=500)),
+            asdict(replace(WriterConfig(), epochs=4, steps=250)),
             (0, 1, 2),
-            2,
+            1,
             "one CPU core",
             arms=tuple(f"width-{width}" for width in WIDTHS),
         )
