@@ -1,7 +1,7 @@
 """The writer with cheaper layers: what windows, a state and hybrids cost, and save in cache.
 
-All variants have the writer's size and text, half of its steps, and differ in the layers that mix
-tokens: softmax over all earlier tokens, softmax over a window, or a state by the gated delta rule.
+All variants read the writer's text with half of its width and steps. They differ in the layers that
+mix tokens: a softmax over all earlier tokens or over a window, or a state by the gated delta rule.
 Queries and keys of a softmax are rotated. A hybrid has three cheap layers, then a full one.
 """
 
@@ -42,14 +42,14 @@ class BlocksConfig:
     layers: str = ARMS["full"]  # what mixes the tokens in each block
     window: int = 16  # keys that a query of a window reads, its own included
     context: int = 64
-    d_model: int = 128
-    n_heads: int = 4
-    d_ff: int = 512
+    d_model: int = 64
+    n_heads: int = 2
+    d_ff: int = 256
     n_seen: int = 200  # contexts of the validation text that are read after each part
     batch_size: int = 12
     epochs: int = 4  # parts of the training
     steps: int = 250  # steps of a part
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     warmup: int = 100
 
 
@@ -102,7 +102,7 @@ def cache_bytes(layers: Sequence[Mixer], n_tokens: int) -> int:
     "writer-blocks",
     "a model of Shakespeare with windows, a state or a hybrid in place of attention",
     arms={arm: {"layers": layers} for arm, layers in ARMS.items()},
-    sizes={"cpu": Size(asdict(BlocksConfig()), (0, 1, 2), 2, "one CPU core")},
+    sizes={"cpu": Size(asdict(BlocksConfig()), (0, 1, 2), 1, "one CPU core")},
     questions=from_table("writer_blocks"),
 )
 def EXPERIMENT(job: Job) -> Outcome:

@@ -34,9 +34,9 @@ def test_a_layer_reads_its_tokens_and_none_that_follow(layer: str, first: int) -
 def test_bytes_are_those_of_keys_and_values_or_of_states() -> None:
     layers = [Mixer(BlocksConfig(), layer) for layer in ("full", "window", "state")]
     kept = [cache_bytes([layer], 64) for layer in layers]
-    # Two vectors of width 128 a token, or four states of 32 x 32; four bytes a number.
-    assert kept == [64 * 2 * 128 * 4, 16 * 2 * 128 * 4, 4 * 32 * 32 * 4]
-    assert cache_bytes(layers[:2], 5) == 2 * 5 * 2 * 128 * 4
+    # Two vectors of width 64 a token, or two states of 32 x 32; four bytes a number.
+    assert kept == [64 * 2 * 64 * 4, 16 * 2 * 64 * 4, 2 * 32 * 32 * 4]
+    assert cache_bytes(layers[:2], 5) == 2 * 5 * 2 * 64 * 4
 
 
 def test_variants_have_nearly_as_many_weights() -> None:
@@ -44,7 +44,7 @@ def test_variants_have_nearly_as_many_weights() -> None:
         arm: count_parameters(build(replace(BlocksConfig(), layers=layers), 65, 0))
         for arm, layers in ARMS.items()
     }
-    assert counts["window"] == counts["full"] < counts["state"] < 1.006 * counts["full"]
+    assert counts["window"] == counts["full"] < counts["state"] < 1.01 * counts["full"]
 
 
 def test_every_variant_is_trained(course_data: Path, tmp_path: Path) -> None:
