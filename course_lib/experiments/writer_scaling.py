@@ -1,7 +1,7 @@
 """Four sizes of the writer: how the loss falls with the operations of the training.
 
-Each size reads half as many characters as the writer. Its learning rate is inversely proportional
-to its width, so that the largest has the writer's own; half and twice that rate are tried once.
+Each size reads half as many characters as the writer does, at three learning rates. They were
+chosen after one run of width 48 at 2.7e-3 had a higher loss than one of width 32 at 4e-3.
 """
 
 import math
@@ -18,14 +18,14 @@ from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.writer import WriterConfig, nats, train
 from course_lib.training import count_parameters
 
-WIDTHS = (32, 48, 80, 128)
-RATES = {"": 1.0, "-half": 0.5, "-twice": 2.0}
+WIDTHS = (32, 48, 64, 96)
+RATES = {"": 4e-3, "-half": 2e-3, "-twice": 8e-3}
 SEEN = 200  # contexts of the validation text that are read after each part of the training
 ARMS: dict[str, dict[str, Any]] = {
-    f"width-{width}{rate}": {
-        "d_model": width, "d_ff": 4 * width, "learning_rate": factor * 0.128 / width,
+    f"width-{width}{name}": {
+        "d_model": width, "d_ff": 4 * width, "learning_rate": rate,
     }
-    for rate, factor in RATES.items()
+    for name, rate in RATES.items()
     for width in WIDTHS
 }  # fmt: skip
 

@@ -6,14 +6,19 @@ import torch
 
 from course_lib.experiments.registry import Job
 from course_lib.experiments.writer import WriterConfig
-from course_lib.experiments.writer_scaling import ARMS, EXPERIMENT
+from course_lib.experiments.writer_scaling import EXPERIMENT
 
 
-def test_the_largest_has_the_rate_of_the_writer() -> None:
-    config = EXPERIMENT.config("width-128", "cpu")
-    assert config["learning_rate"] == WriterConfig.learning_rate
-    assert config["d_model"] == WriterConfig.d_model and config["d_ff"] == WriterConfig.d_ff
-    assert ARMS["width-32-twice"]["learning_rate"] == 2 * ARMS["width-32"]["learning_rate"]
+def test_each_size_has_three_rates_and_as_many_characters() -> None:
+    for width in (32, 48, 64, 96):
+        arms = [
+            EXPERIMENT.config(f"width-{width}{rate}", "cpu") for rate in ("-half", "", "-twice")
+        ]
+        assert [arm["learning_rate"] for arm in arms] == [0.002, 0.004, 0.008]
+        assert {arm["d_ff"] for arm in arms} == {4 * width}
+        assert {2 * arm["epochs"] * arm["steps"] for arm in arms} == {
+            WriterConfig.epochs * WriterConfig.steps
+        }
 
 
 def test_a_run_counts_weights_and_operations(course_data: Path, tmp_path: Path) -> None:
