@@ -31,7 +31,6 @@ ARMS = {
     "state": "state state state state",
     "window": "window window window window",
     "state-full": "state state state full",
-    "window-full": "window window window full",
 }
 
 
