@@ -151,6 +151,7 @@ def digests(root: Path) -> dict[str, str]:
                 "extrapolation",
                 "norm-depth",
                 "order-tasks",
+                "writer-blocks",
                 "writer-positions",
             },
         ),
