@@ -180,6 +180,7 @@ def digests(root: Path) -> dict[str, str]:
                 "norm-depth",
                 "order-tasks",
                 "writer-positions",
+                "writer-reward",
             },
         ),
     ],
