@@ -34,13 +34,13 @@ class RewardConfig:
 
     prompt: int = 32  # tokens that are read before a reply
     reply: int = 20  # tokens of a reply at most
-    n_test: int = 400  # replies to the validation text
+    n_test: int = 300  # replies to the validation text
     penalty: float = 0.0  # of the log-ratio of a reply's probability, after to before
     batch_size: int = 32
     epochs: int = 4  # parts of the training
-    steps: int = 20  # steps of a part
-    learning_rate: float = 3e-4
-    warmup: int = 5
+    steps: int = 12  # steps of a part
+    learning_rate: float = 5e-4
+    warmup: int = 3
 
 
 def exclaims(reply: str) -> bool:
