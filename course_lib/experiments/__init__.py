@@ -33,7 +33,8 @@ _NAMES = (
     "norm-depth", "order-tasks", "permutation", "read-translation", "read-words", "scan-orders",
     "scene-positions", "seq2seq-bottleneck", "translator", "translator-korean", "vit-2026",
     "vit-ablations", "vit-cifar10", "vit-curves", "vit-positions", "vit-questions", "vit-recipe",
-    "vit-rivals", "vit-study", "writer", "writer-blocks", "writer-positions", "writer-scaling",
+    "vit-rivals", "vit-study", "writer", "writer-blocks", "writer-positions", "writer-reward",
+    "writer-scaling",
 )  # fmt: skip
 # A module has the name of its experiment, which is called EXPERIMENT there; but for these.
 _SHARED = {

@@ -153,6 +153,7 @@ def digests(root: Path) -> dict[str, str]:
                 "order-tasks",
                 "writer-blocks",
                 "writer-positions",
+                "writer-reward",
             },
         ),
     ],
