@@ -19,13 +19,13 @@ def _two(t: Trial, *args: torch.Tensor) -> list[torch.Tensor]:
     return t.parts(t.call(*args), "the output", "weights")
 
 
-@exercise.prop(1, "Check every step on two tokens with numbers that you can follow by hand.")
+@exercise.prop(1.25, "Check every step on two tokens with numbers that you can follow by hand.")
 def values(t: Trial) -> None:
     """output and weights, all widths equal"""
     t.same(t.randn(2, 5, 4), *_projections(t, 4, 4, 4))
 
 
-@exercise.prop(1, "Three widths come in: which of them is summed over in a score?")
+@exercise.prop(1.25, "Three widths come in: which of them is summed over in a score?")
 def widths(t: Trial) -> None:
     """tokens, heads and values may all differ in width"""
     d_head = t.integer(2, 3)
@@ -34,7 +34,7 @@ def widths(t: Trial) -> None:
 
 
 @exercise.prop(
-    1,
+    0.75,
     "Count the axes from the end: which one do the keys of a query lie along? And is anything"
     " detached, converted to numpy, or computed under no_grad?",
 )
@@ -83,7 +83,7 @@ def mask(t: Trial) -> None:
     t.same(x, apart, one, 2 * one, keep, note="scores of 65,536 and -65,536")
 
 
-@exercise.prop(1, "Which step looks at the place of a token rather than at its content?")
+@exercise.prop(0.75, "Which step looks at the place of a token rather than at its content?")
 def permutation(t: Trial) -> None:
     """permuting the tokens permutes the outputs, and rows and columns of the weights, alike"""
     x, w, order = t.randn(2, 6, 4), _projections(t, 4, 4, 4), t.permutation(6)
