@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
 from course_lib.layers import DecoderBlock, EncoderBlock, layer_norm, xavier_init
+from course_lib.positions import sinusoidal_positions
 from course_lib.transformer.depth import depth_profile
 from course_lib.transformer.mirror import train_mirror
 
@@ -17,6 +18,24 @@ def _randn(*shape: int, seed: int = 0) -> Tensor:
 
 
 @torch.no_grad()
+def input_flows_unaltered() -> Finding:
+    """Tokens behind a block whose parts add nothing."""
+    x = _randn(2, 10, 64) + sinusoidal_positions(10, 64)
+    moved = {}
+    for norm in ("pre", "post"):
+        block = EncoderBlock(64, 4, 128, norm=norm)
+        for matrix in (block.attention.out_proj, block.feed_forward.out_proj):
+            for parameter in matrix.parameters():
+                parameter.zero_()
+        moved[norm] = float((block(x) - x).norm() / x.norm())
+    return Finding(
+        holds=max(moved.values()) == 0,
+        corrected=moved["pre"] == 0 and moved["post"] > 0.1,
+        evidence="tokens with positions, through a block whose parts add 0, are moved by "
+        f"{moved['post']:.0%} of their length in post-norm and {moved['pre']:.0%} in pre-norm",
+    )
+
+
 @torch.no_grad()
 def cross_attention_roles() -> Finding:
     """Which weights of a decoder block change with the memory, and what no memory leaves."""

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.attention import attention_weights, scaled_dot_product_attention
-from course_lib.attention_maps import layers_to_reach_all, reachability
+from course_lib.attention_maps import layers_to_reach_all
 from course_lib.claims.finding import Finding
 from course_lib.efficient import (
     LongformerAttention,
@@ -20,7 +20,7 @@ from course_lib.efficient import (
     performer_linear_attention,
     strided_mask,
 )
-from course_lib.masks import block_mask, longformer_mask
+from course_lib.masks import longformer_mask
 
 
 def _drawn(T: int, width: int, size: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
@@ -179,18 +179,6 @@ def constants_are_left_out() -> Finding:
         + ", ".join(f"{ratio:.2f}" for ratio in grows)
         + " times the multiplications; twice the radius, rank or features: "
         + ", ".join(f"{ratio:.2f}" for ratio in other),
-    )
-
-
-def block_diagonal_costs_blocks() -> Finding:
-    """Pairs of a block-diagonal mask, and what a hundred layers of it connect."""
-    T, size = 64, 8
-    mask = block_mask(T, size)
-    pairs, reached = int(mask.sum()), int(reachability(mask, 100).sum())
-    return Finding(
-        holds=pairs == T * size and reached == T * T,
-        corrected=pairs == T * size and reached == pairs,
-        evidence=f"{pairs} of {T * T} pairs in one layer, {reached} after 100 layers",
     )
 
 

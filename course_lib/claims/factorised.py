@@ -3,47 +3,16 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.claims.finding import Finding
 from course_lib.favit import (
     Operator,
-    average_neighbouring_channels,
-    dilation_rate,
-    factorised_cost,
     favit,
-    group_survey,
     informative_keys,
-    window_cost,
 )
 from course_lib.informer import ProbSparse, SparseRules
-
-
-def spread_from_edge_to_edge() -> Finding:
-    """The dilations of four areas of FaViT, and whether their samples end at the edge."""
-    sizes = [49, 25, 13, 7]
-    dilations = [dilation_rate(size, 7) for size in sizes]
-    again = [group_survey(56, 56, 7, dilation)[0] for dilation in dilations]
-    return Finding(
-        holds=again == sizes,
-        evidence=f"areas of {sizes} with 7 x 7 samples have dilations {dilations}",
-    )
-
-
-def costs_as_much_as_windows() -> Finding:
-    """Multiplications against those of windows, as the map grows and the reduction stays."""
-    ratio = {
-        side: factorised_cost(side, side, 32, reduction=8).total / window_cost(side, side, 32)
-        for side in (56, 112, 224, 448)
-    }
-    return Finding(
-        holds=len(set(ratio.values())) == 1,
-        corrected=ratio[56] == 1 and ratio[448] / ratio[224] > 3,
-        evidence="times the multiplications of windows: "
-        + ", ".join(f"{r:.3g} at {side} x {side}" for side, r in ratio.items()),
-    )
 
 
 def _parameters(operator: Operator, n_classes: int) -> int:
@@ -98,27 +67,6 @@ def sampling_costs_no_more() -> Finding:
     )
 
 
-def original_takes_the_maximum() -> Finding:
-    """What an adaptive average of all channels of all windows is."""
-    windows = torch.randn(1, 2, 9, 4, 6, generator=torch.Generator().manual_seed(0))
-    released = F.adaptive_avg_pool2d(windows.flatten(3).flatten(0, 1), (9, 6)).view(1, 2, 9, 6)
-    gaps = {
-        name: float((released - other).abs().max())
-        for name, other in (
-            ("the maximum over windows", windows.amax(3)),
-            ("the mean over windows", windows.mean(3)),
-            ("the mean of neighbouring channels", average_neighbouring_channels(windows)),
-        )
-    }
-    largest, mean, channels = gaps.values()
-    return Finding(
-        holds=largest < 1e-5,
-        corrected=channels < 1e-5 < mean,
-        evidence="pooling as released is off by "
-        + ", ".join(f"{gap:.1g} from {name}" for name, gap in gaps.items()),
-    )
-
-
 def one_key_per_query() -> Finding:
     """The sum over the keys of weights from the scores of query i with key i, and with all keys."""
     generator = torch.Generator().manual_seed(0)
@@ -130,21 +78,6 @@ def one_key_per_query() -> Finding:
         corrected=bool((meant - 1).abs().max() < 1e-6),
         evidence=f"with one key for each query the weights of a row of six sum to {written[0]:.3g},"
         f" with all keys to {meant[0]:.3g}",
-    )
-
-
-def divergence_from_uniform() -> Finding:
-    """The divergence of random rows from uniform ones, by its definition and by the formula."""
-    scores = torch.randn(50, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    p = (3 * scores).softmax(-1)
-    definition = (p * (p / (1 / 20)).log()).sum(-1)
-    formula = math.log(20) + (p * p.log()).sum(-1)
-    gap = float((definition - formula).abs().max())
-    sharper = float(torch.corrcoef(torch.stack([definition, p.amax(-1)]))[0, 1])
-    return Finding(
-        holds=gap < 1e-12 and sharper > 0.5,
-        evidence=f"definition and formula differ by at most {gap:.0e}; the divergence and the "
-        f"largest weight correlate by {sharper:.2f}",
     )
 
 

@@ -16,7 +16,6 @@ from course_lib.positions import (
     TupeAttention,
     TupePositions,
     alibi_bias,
-    four_terms,
     sinusoidal_encoding,
     sinusoidal_positions,
 )
@@ -61,21 +60,6 @@ def bias_by_distance_alone() -> Finding:
         corrected=diagonal < 1e-6 and moved > 0.1,
         evidence=f"T5's bias differs along diagonals by {diagonal:.0e}, whatever the tokens are; "
         f"what Transformer-XL adds for a distance moves by up to {moved:.2f} with the query",
-    )
-
-
-def score_has_four_terms() -> Finding:
-    """Add up the four terms of 100 tokens with positions and compare with the whole."""
-    x, w_q, w_k = _draw(100, 32), _draw(32, 32, seed=1), _draw(32, 32, seed=2)
-    p = sinusoidal_encoding(torch.arange(100).double(), 32)
-    whole = ((x + p) @ w_q) @ ((x + p) @ w_k).T
-    terms = four_terms(x @ w_q, x @ w_k, p @ w_q, p @ w_k)
-    error = float((sum(terms.values(), torch.zeros(())) - whole).abs().max())
-    least = min(float(term.std()) for term in terms.values())
-    return Finding(
-        holds=error < 1e-9 and least > 1,
-        evidence=f"the sum of the four terms differs from the whole by {error:.0e}; the smallest "
-        f"of them has a standard deviation of {least:.1f}",
     )
 
 
