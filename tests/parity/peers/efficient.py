@@ -100,23 +100,6 @@ def _bigbird_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _strided_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
-    """The pattern as the paper defines it: a set of keys for each position."""
-    stride = attend.fixed["stride"]
-
-    def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        outputs = []
-        for i in range(q.shape[-2]):
-            near = set(range(max(0, i - stride), i + 1))
-            column = {j for j in range(i + 1) if (i - j) % stride == 0}
-            seen = sorted(near | column)
-            one = F.scaled_dot_product_attention(q[..., [i], :], k[..., seen, :], v[..., seen, :])
-            outputs.append(one)
-        return torch.cat(outputs, dim=-2)
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="tiled",
@@ -180,12 +163,12 @@ MECHANISMS = (
     ),
     Mechanism(
         name="strided",
+        home=__name__,
         source="Child et al. (2019), section 4",
         build=called(fused_strided_attention, strided_attention, "stride=stride"),
         inputs=HEADS,
         tiny={"batch": 2, "n_heads": 2, "length": 11, "d_head": 4, "stride": 3},
         small=dict(batch=1, n_heads=4, length=256, d_head=32, stride=16),
         large=dict(batch=1, n_heads=8, length=1024, d_head=64, stride=32),
-        oracle=_strided_oracle,
     ),
 )  # fmt: skip

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import MultiHeadAttention
 from course_lib.positions.delta import DeltaValueAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
@@ -30,12 +29,6 @@ def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Reference:
     # It computes in the precision that it is given; the course computes in double.
     points = inputs[0].double().numpy()
     return Reference(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
-
-
-def _sum_of_token_and_position(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    attend = MultiHeadAttention(module.d_model, module.n_heads).to(inputs[0])
-    attend.load_state_dict(module.state_dict())
-    return Reference(lambda x, positions: attend(x + positions, x + positions, x), inputs)
 
 
 class _Tupe(nn.Module):
@@ -124,27 +117,6 @@ def _deberta_peer(module: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _delta_by_tokens(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    """``v_i + sum_j A_ij (v_j - v_{j-1})``, token by token and head by head."""
-
-    def call(x: Tensor) -> Tensor:
-        T = x.shape[1]
-        width = module.d_head
-        q, k, v = module.q_proj(x), module.k_proj(x), module.v_proj(x)
-        out = v.clone()
-        for h in range(module.n_heads):
-            part = slice(h * width, (h + 1) * width)
-            for i in range(T):
-                logits = torch.stack([(q[:, i, part] * k[:, j, part]).sum(-1) for j in range(T)])
-                weights = (logits / width**0.5).softmax(0)
-                for j in range(1, T):
-                    step = v[:, j, part] - v[:, j - 1, part]
-                    out[:, i, part] += weights[j][:, None] * step
-        return module.out_proj(out)
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="legendre",
@@ -161,13 +133,13 @@ MECHANISMS = (
     ),
     Mechanism(
         name="four_terms",
+        home=__name__,
         source="Ke et al. (2021), section 3.1; the ablation report, section 2.3",
         build=built(FourTermAttention, "d_model", "n_heads"),
         inputs=drawn("batch length d_model", "length d_model"),
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         small=dict(batch=2, length=64, d_model=128, n_heads=4),
         large=dict(batch=2, length=512, d_model=512, n_heads=8),
-        oracle=_sum_of_token_and_position,
     ),
     Mechanism(
         name="tupe",
@@ -193,12 +165,12 @@ MECHANISMS = (
     ),
     Mechanism(
         name="delta_value",
+        home=__name__,
         source="the ablation report, section 2.1, in the reading of course_lib.positions.delta",
         build=built(DeltaValueAttention, "d_model", "n_heads"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         small=dict(batch=2, length=64, d_model=128, n_heads=4),
         large=dict(batch=2, length=512, d_model=512, n_heads=8),
-        oracle=_delta_by_tokens,
     ),
 )
