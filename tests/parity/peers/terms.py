@@ -43,34 +43,6 @@ class _Tupe(nn.Module):
         return self.attention(x, self.positions(x.shape[1]))
 
 
-def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    """The definition, pair by pair and head by head."""
-    tokens, places = module.attention, module.positions
-
-    def call(x: Tensor) -> Tensor:
-        B, T, D = x.shape
-        width = D // tokens.n_heads
-        p = places.norm(places.table[:T])
-        outs = []
-        for h in range(tokens.n_heads):
-            part = slice(h * width, (h + 1) * width)
-            logits = x.new_empty(B, T, T)
-            for m in range(T):
-                for n in range(T):
-                    of_tokens = tokens.q_proj(x[:, m])[:, part] * tokens.k_proj(x[:, n])[:, part]
-                    of_places = places.q_proj(p[m])[part] @ places.k_proj(p[n])[part]
-                    place = of_places / (2 * width) ** 0.5
-                    if m == 0:
-                        place = places.from_first[h]
-                    elif n == 0:
-                        place = places.to_first[h]
-                    logits[:, m, n] = of_tokens.sum(-1) / (2 * width) ** 0.5 + place
-            outs.append(logits.softmax(-1) @ tokens.v_proj(x)[..., part])
-        return tokens.out_proj(torch.cat(outs, dim=-1))
-
-    return Reference(call, inputs)
-
-
 def _deberta(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
     return DisentangledAttention(d_model, n_heads, span=_span(length), fused=fast)
 
@@ -143,13 +115,13 @@ MECHANISMS = (
     ),
     Mechanism(
         name="tupe",
+        home=__name__,
         source="Ke et al. (2021), sections 3.1 and 3.2",
         build=built(_Tupe, "d_model", "n_heads", "length"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 4, "d_model": 8, "n_heads": 2},
         small=dict(batch=2, length=64, d_model=128, n_heads=4),
         large=dict(batch=2, length=512, d_model=512, n_heads=8),
-        oracle=_tupe_by_pairs,
     ),
     Mechanism(
         name="deberta",
