@@ -326,26 +326,6 @@ def test_errors_name_what_came_and_what_was_wanted(call, text):
 FOLLOW = torch.tensor([[0, 7, 2, 1], [1, 0, 8, 1], [1, 1, 0, 8], [1, 1, 1, 7]]) / 10
 
 
-@pytest.mark.parametrize("pad", [-100, -1, 0, 4])
-def test_padding_need_not_be_a_token_of_the_model(pad):
-    def follow(tokens, state):
-        return FOLLOW.log()[tokens], state
-
-    start = torch.tensor([0, 2])
-    ways = (
-        lambda **kw: greedy(follow, start, None, max_len=5, end=3, **kw),
-        lambda **kw: beam_search(
-            follow, start, None, reorder=lambda s, i: s, beam_size=3, max_len=5, end=3, **kw
-        ),
-    )
-    for way in ways:
-        usual, padded = way(), way(pad=pad)
-        torch.testing.assert_close(padded.scores, usual.scores)
-        ended = (usual.tokens == 3).cumsum(-1) - (usual.tokens == 3).int() > 0
-        assert ended.any()
-        assert torch.equal(padded.tokens, usual.tokens.masked_fill(ended, pad))
-
-
 @pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
 def test_log_probabilities_that_are_no_numbers_are_refused(way):
     options = {"beam_size": 2} if way == "beam" else {}

@@ -70,11 +70,6 @@ def test_recurrent_path_is_one_state_after_the_other() -> None:
     assert longest_chain(out) == 9 == layer_cost("recurrent", 9, 3).path + 1
 
 
-def test_one_position_needs_no_path() -> None:
-    for kind in get_args(Kind):
-        assert layer_cost(kind, 1, 4).path == 0
-
-
 @pytest.mark.parametrize("window", [1, 2, 7, 99])
 def test_restricted_attention_is_attention_under_a_window_mask(window: int) -> None:
     x = randn(2, 3, 10, 4)

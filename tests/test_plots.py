@@ -19,7 +19,6 @@ from course_lib.plots import (
     bars,
     canvas,
     curves,
-    interval,
     table,
 )
 from course_tests.browser.page_survey import letters
@@ -183,30 +182,6 @@ def test_curves_differ_by_more_than_colour() -> None:
 def test_bars_mark_what_is_highlighted() -> None:
     first, second = bars({"a": 1, "b": 2}, ylabel="y", highlight=["b"]).axes[0].patches
     assert first.get_facecolor() != second.get_facecolor()
-
-
-@pytest.mark.parametrize("upright", [False, True])
-def test_an_interval_is_seen_beside_many_dots(upright: bool) -> None:
-    picture, axes = canvas(width=4.8, height=3.4)
-    ax = axes[0, 0]
-    for row in range(7):
-        interval(ax, row, np.linspace(-1, 1, 20), (-0.2, 0.3), color=INK, upright=upright)
-    picture._repr_svg_()
-    across = 0 if upright else 1
-    below = -np.inf
-    for bar, dots in zip(ax.lines[::2], ax.lines[1::2], strict=True):
-        strips = []
-        for line, points in ((bar, bar.get_linewidth()), (dots, dots.get_markersize())):
-            (place,) = {xy[across] for xy in line.get_xydata()}
-            middle = ax.transData.transform([(place, place)])[0, across]
-            half = points / 2 * picture.figure.dpi / 72
-            strips.append((middle - half, middle + half))
-        first, second = sorted(strips)
-        # Neither lies over the other, and no row reaches into the next.
-        assert below < first[0] and first[1] < second[0]
-        assert (strips[0] == first) == upright
-        below = second[1]
-        assert len(dots.get_xydata()) == 20 and dots.get_alpha() < 1
 
 
 def test_what_does_not_fit_is_refused() -> None:

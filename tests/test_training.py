@@ -191,14 +191,6 @@ def test_one_step_is_clipped_scheduled_gradient_descent():
     assert model.weight.item() == pytest.approx(1 - 0.05 * 2.0)
 
 
-def test_without_clipping_the_gradient_is_used_as_it_is():
-    model = nn.Linear(1, 1, bias=False)
-    nn.init.ones_(model.weight)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    train_epoch(model, optimizer, [torch.tensor([[10.0]])], lambda m, x: m(x).sum(), clip_norm=None)
-    assert model.weight.item() == pytest.approx(1 - 0.5 * 10)
-
-
 def test_schedule_sees_every_step_of_the_run_once(tmp_path):
     seen = []
     for epochs in (2, 3):  # the second run resumes the first

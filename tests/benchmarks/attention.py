@@ -35,15 +35,7 @@ _LENGTHS, _REPEATS = (512, 1024, 2048, 4096), 5
 
 @dataclass(frozen=True)
 class Measured:
-    """One mechanism's numbers.
-
-    Args:
-        name: Of the mechanism.
-        peer: Full name of the peer, or ``""``.
-        ratios: By shape and pass, such as ``"large forward"``; empty without a peer.
-        peak_bytes: By the same keys with ``ours`` or ``peer`` behind: ``"large forward ours"``.
-        seconds: By shape and pass, of our own path.
-    """
+    """One mechanism's numbers."""
 
     name: str
     peer: str
@@ -58,13 +50,7 @@ class Measured:
 
 
 def worst(measured: Sequence[Measured]) -> str:
-    """The last line of a report: the largest lower bound and whose it is.
-
-    Example:
-        >>> ratio = Ratio(1.1, 1.02, 1.2, 0.5)
-        >>> worst([Measured("tiled", "torch", {"small forward": ratio}, {}, {})])
-        'worst ratio 1.02 (tiled)'
-    """
+    """The last line of a report: the largest lower bound and whose it is."""
     with_peer = [m for m in measured if m.ratios]
     if not with_peer:
         return "worst ratio none (no peer)"
@@ -75,20 +61,7 @@ def worst(measured: Sequence[Measured]) -> str:
 def bench(
     results_dir: Path, names: Sequence[str] = (), *, repeats: int = 30, again: bool = False
 ) -> Iterator[Measured]:
-    """Measure mechanisms one after the other; a record each, written at once.
-
-    Args:
-        results_dir: Folder of the records.
-        names: Which mechanisms; all if empty.
-        repeats: Interleaved repetitions of each comparison.
-        again: Also measure what has a record of the same source.
-
-    Yields:
-        The numbers of each, old or new.
-
-    Raises:
-        ValueError: If a name is unknown, or ours and the peer do not agree.
-    """
+    """Measure mechanisms one after the other; a record each, written at once."""
     known = mechanisms()
     unknown = sorted(set(names) - set(known))
     if unknown:
@@ -157,14 +130,7 @@ def _record(
 
 
 def exponents(results_dir: Path) -> dict[str, dict[str, float]]:
-    """How time and peak memory grow with the length: the slope between their logarithms.
-
-    Args:
-        results_dir: Folder of the records.
-
-    Returns:
-        By variant: the measured ``time`` and ``memory`` exponents and those of the theory.
-    """
+    """How time and peak memory grow with the length: the slope between their logarithms."""
     clock = Clock(_CPU)
     found = {}
     for name, scaling in SCALING.items():

@@ -46,16 +46,7 @@ Scores = dict[str, dict[str, float | None]]
 
 @dataclass(frozen=True)
 class Run:
-    """One grader, once over a whole class.
-
-    Args:
-        grader: ``"stock"``, ``"tuned stock"`` or ``"ours"``.
-        students: How many submissions.
-        seconds: From the start of its first command to the last feedback file.
-        cpu: Seconds of processor time of all its processes.
-        stages: What the time was spent on, in order.
-        scores: Automatic scores by student and cell.
-    """
+    """One grader, once over a whole class."""
 
     grader: str
     students: int
@@ -72,16 +63,7 @@ class Run:
 
 @dataclass
 class Comparison:
-    """All runs of one benchmark; numbers are medians over the runs of a grader.
-
-    Example:
-        >>> same = {"ada": {"a": 1.0}}
-        >>> comparison = Comparison(
-        ...     [Run("stock", 1, 6.0, 5.0, {}, same), Run("ours", 1, 0.2, 0.4, {}, same)]
-        ... )
-        >>> comparison.line()
-        'stock 6.00 s/sub, ours 0.200 s/sub, ratio 30.0, scores equal: yes'
-    """
+    """All runs of one benchmark; numbers are medians over the runs of a grader."""
 
     runs: list[Run]
 
@@ -171,21 +153,7 @@ def bench(
     results_dir: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Grade a class with both, in turn.
-
-    Args:
-        root: The checkout.
-        students: How many submissions.
-        blocks: How often both are run; ours twice a block, before and after stock.
-        stock: Whether stock nbgrader runs at all.
-        tuned: Whether it also runs once as two processes that end kernels at once.
-        results_dir: Folder of the records; nothing is written without it.
-        say: Called with a line as each run ends.
-
-    Raises:
-        ValueError: If ``students`` or ``blocks`` is less than 1.
-        Refused: If a grader fails; the message holds what it said.
-    """
+    """Grade a class with both, in turn."""
     if students < 1 or blocks < 1:
         raise Refused(f"students {students} and blocks {blocks}: wanted at least 1 of each")
     clock = provenance.Clock(torch.device("cpu"))
@@ -261,11 +229,7 @@ def _written(folder: Path, pattern: str) -> list[float]:
 
 
 def _run(commands: Sequence[Sequence[str]], where: Path) -> None:
-    """Run commands at the same time, with the environment that a user's shell would give them.
-
-    Raises:
-        Refused: One failed.
-    """
+    """Run commands at the same time, with the environment that a user's shell would give them."""
     threads = {f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS")}
     environment = {k: v for k, v in os.environ.items() if k not in threads}
     environment[seeds.ENVIRONMENT] = _SEED
@@ -294,11 +258,7 @@ def _run(commands: Sequence[Sequence[str]], where: Path) -> None:
 
 @contextmanager
 def _processor_time() -> Iterator[list[float]]:
-    """Processor seconds of everything started inside, in the list when it has ended.
-
-    The resource usage of children misses what nobody waits for, such as workers that are killed; a
-    control group misses nothing, so one is used where it can be made.
-    """
+    """Processor seconds of everything started inside, in the list when it has ended."""
     used = [0.0]
     group = _CGROUP / f"course-bench-{os.getpid()}"
     try:

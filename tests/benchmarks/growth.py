@@ -31,16 +31,7 @@ PASSES = {"forward": forward_pass, "training": training_pass}
 
 @dataclass(frozen=True)
 class Growth:
-    """One variant's numbers, by length and pass, such as ``"1024 forward"``.
-
-    Args:
-        name: Of the variant.
-        against: Of what it is compared with.
-        ratios: How many times as long it takes.
-        seconds: Of the processor, for a call.
-        peak_bytes: The most that its tensors hold at the same time, inputs and weights aside.
-        peak_against: The same of what it is compared with.
-    """
+    """One variant's numbers, by length and pass, such as ``"1024 forward"``."""
 
     name: str
     against: str
@@ -50,18 +41,7 @@ class Growth:
     peak_against: dict[str, int]
 
     def line(self, key: str) -> str:
-        """One length and pass in a line.
-
-        Args:
-            key: Such as ``"1024 forward"``.
-
-        Example:
-            >>> ratio = {"64 forward": Ratio(0.5, 0.4, 0.6, 1e-3)}
-            >>> peak = {"64 forward": 2**19}
-            >>> growth = Growth("pvt", "full", ratio, {"64 forward": 1e-3}, peak, peak)
-            >>> growth.line("64 forward")
-            '64 forward: 0.50 x [0.40, 0.60] the time of full, 0.50 MiB and not 0.50'
-        """
+        """One length and pass in a line."""
         ratio, mib = self.ratios[key], 2**20
         return (
             f"{key}: {ratio.ratio:.2f} x [{ratio.low:.2f}, {ratio.high:.2f}] the time of "
@@ -78,22 +58,7 @@ def bench_growth(
     repeats: int = 15,
     again: bool = False,
 ) -> Iterator[Growth]:
-    """Measure variants one after the other; a record each, written at once.
-
-    Args:
-        results_dir: Folder of the records.
-        names: Which variants; all if empty.
-        lengths: Numbers of tokens T.
-        repeats: Interleaved repetitions of each comparison; beyond 1,024 tokens fewer in
-            proportion, but at least 5 unless fewer are asked for.
-        again: Also measure what has a record of the same source, lengths and repetitions.
-
-    Yields:
-        The numbers of each, old or new.
-
-    Raises:
-        ValueError: If a name is unknown, or a length is no square grid.
-    """
+    """Measure variants one after the other; a record each, written at once."""
     unknown = sorted(set(names) - set(VARIANTS))
     if unknown:
         raise Refused(f"no variant {', '.join(unknown)}; there are {', '.join(VARIANTS)}")

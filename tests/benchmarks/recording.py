@@ -15,18 +15,7 @@ Report = tuple[dict[str, Any], list[str], bool]
 
 
 def kept(results_dir: Path, experiment: str, arm: str, digest: str) -> Record | None:
-    """The record of an earlier measurement; none if there is none of the same source.
-
-    Args:
-        results_dir: Folder of the records.
-        experiment: Folder of the record in it.
-        arm: Its name there.
-        digest: Of the source that is to be measured.
-
-    Example:
-        >>> kept(Path("nowhere"), "speed", "fast", "0" * 64) is None
-        True
-    """
+    """The record of an earlier measurement; none if there is none of the same source."""
     path = results_dir / experiment / record_name(arm, "cpu", 0)
     record = load_record(path) if path.exists() else None
     return record if record and record.source_sha256 == digest else None
@@ -43,27 +32,7 @@ def speed_record(
     packages: dict[str, str] | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> Record:
-    """Make a record of what was measured on this machine's processor.
-
-    Args:
-        experiment: Folder of the record.
-        arm: Its name there.
-        config: What was measured, and how.
-        data: On what.
-        results: Numbers, ``seconds`` by name among them unless they are given.
-        digest: Of the source that was measured.
-        clock: Started before the first measurement.
-        packages: Versions of other packages that were measured.
-        seconds: Numbers of the metrics, where they are not the ``seconds`` of the results.
-
-    Example:
-        >>> record = speed_record(
-        ...     "speed", "fast", {"n": 1}, DataUse("a", "b", "0" * 64), {"seconds": {"all": 2.0}},
-        ...     "0" * 64, Clock(torch.device("cpu")),
-        ... )
-        >>> record.file_name, record.metrics
-        ('fast-cpu-0.json', [{'epoch': 1, 'all': 2.0}])
-    """
+    """Make a record of what was measured on this machine's processor."""
     lap = clock.lap()
     return Record(
         experiment=experiment,

@@ -25,13 +25,7 @@ _ANSWERS = (
 
 
 def kind_of(number: int) -> str:
-    """What the submission with this number is, from 0: of every ten 7 honest, 2 partial, 1 faulty.
-
-    Example:
-        >>> from collections import Counter
-        >>> sorted(Counter(map(kind_of, range(60))).items())
-        [('faulty', 6), ('honest', 42), ('partial', 12)]
-    """
+    """What the submission with this number is: of every ten 7 honest, 2 partial, 1 faulty."""
     return _KINDS[number % len(_KINDS)]
 
 
@@ -60,10 +54,7 @@ def submission(assignment: Assignment, number: int) -> NotebookNode:
 
 
 def make(course: Path, assignment: Assignment, students: int) -> Counter[str]:
-    """Write a class into a course folder; how many there are of each kind.
-
-    Half of the names begin with ``a`` and half with ``b``, so that two processes can share them.
-    """
+    """Write a class into a course folder; how many there are of each kind."""
     for number in range(students):
         name = f"{'ab'[number % 2]}{number:03d}"
         path = course / "submitted" / name / assignment.name / f"{assignment.name}.ipynb"

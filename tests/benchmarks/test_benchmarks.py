@@ -1,4 +1,6 @@
-"""Benchmarks: what they compute from timings, what they write; never how long something took."""
+"""Benchmarks: what they compute and write, never how long something took; and what is recorded."""
+
+from pathlib import Path
 
 import pytest
 import torch
@@ -7,6 +9,7 @@ from course_lib.cli import main
 from course_lib.experiments import load_records
 from course_tests.benchmarks.attention import EXPERIMENT, Measured, bench, worst
 from course_tests.benchmarks.timing import Ratio, compare, peak_memory
+from course_tests.parity.peers import mechanisms
 
 
 def test_a_way_against_itself_is_about_one():
@@ -84,3 +87,40 @@ def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="differs from its peer"):
         list(bench(tmp_path, ["scaled_dot_product"]))
     assert not load_records(tmp_path)
+
+
+RESULTS = Path(__file__).parents[2] / "book" / "results"
+RECORDS = {record.arm: record for record in load_records(RESULTS, EXPERIMENT)}
+
+
+def test_every_mechanism_has_been_measured_as_it_says():
+    rows = {name.replace("_", "-"): each.row() for name, each in mechanisms().items()}
+    assert set(RECORDS) == {*rows, "exponents"}
+    for arm, row in rows.items():
+        config = RECORDS[arm].config
+        assert {key: config[key] for key in row} == row, arm
+        assert config["repeats"] >= 30
+        assert bool(RECORDS[arm].results["ratios"]) == bool(row["peer"])
+
+
+def test_memory_grows_as_the_theory_says():
+    for name, row in RECORDS["exponents"].results["exponents"].items():
+        assert abs(row["memory"] - row["memory in theory"]) < 0.15, name
+
+
+@pytest.mark.parametrize(
+    ("topic", "experiment", "arms", "minutes"),
+    [
+        ("attention", EXPERIMENT, None, "{processor} to {clock} minutes"),
+        ("growth", "cost-growth", None, "{processor} to {clock} minutes"),
+        ("grading", "grading-speed", {"class-60"}, "{clock} minutes"),
+    ],
+)
+def test_the_help_says_how_long_the_records_took(topic, experiment, arms, minutes, capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    _, _, said = " ".join(capsys.readouterr().out.split()).partition(f"`{topic}`:")
+    records = [r for r in load_records(RESULTS, experiment) if arms is None or r.arm in arms]
+    clock, processor = sum(r.wall_seconds for r in records), sum(r.device_seconds for r in records)
+    took = minutes.format(clock=round(clock / 60), processor=round(processor / 60))
+    assert f"({took})" in said.partition(";")[0]

@@ -28,18 +28,6 @@ def test_a_variant_is_measured_once_and_then_read(tmp_path):
     assert first.peak_bytes["256 training"] > first.peak_bytes["256 forward"]
 
 
-def test_all_scores_at_once_are_seen_in_the_memory(tmp_path):
-    (growth,) = bench_growth(tmp_path, ["full-explicit"], lengths=(1024,), repeats=2)
-    scores = 4 * 2 * 1024**2
-    assert scores < growth.peak_bytes["1024 forward"] < 4 * scores
-    assert growth.peak_against["1024 forward"] < scores
-
-
-def test_factorised_video_is_held_against_joint_video(tmp_path):
-    (growth,) = bench_growth(tmp_path, ["factorised-video"], lengths=(64,), repeats=2)
-    assert growth.against == "joint-video"
-
-
 def test_an_unknown_variant_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no variant cheap; there are full"):
         list(bench_growth(tmp_path, ["cheap"]))

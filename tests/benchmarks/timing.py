@@ -19,14 +19,7 @@ _DRAWS = 2000
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long the first way takes as the second.
-
-    Args:
-        ratio: Median over the repetitions.
-        low: Lower end of the 95 % bootstrap interval of that median.
-        high: Its upper end.
-        seconds: Median time of one call of the first way.
-    """
+    """How many times as long the first way takes as the second."""
 
     ratio: float
     low: float
@@ -40,26 +33,7 @@ def compare(
     repeats: int = 30,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Ratio:
-    """Time two ways in turn, changing which goes first, and compare within each repetition.
-
-    Args:
-        first: Ours.
-        second: What it is compared with.
-        repeats: Repetitions; a call that is too short for the clock is repeated within one.
-        clock: Seconds since whenever; ``time.process_time`` leaves out what other processes took.
-
-    Returns:
-        The median of the quotients, with its interval.
-
-    Raises:
-        ValueError: If there are fewer than 2 repetitions.
-
-    Example:
-        >>> slow = lambda: sum(range(40_000))
-        >>> fast = lambda: sum(range(10_000))
-        >>> 2 < compare(slow, fast, repeats=5, clock=time.process_time).ratio < 8
-        True
-    """
+    """Time two ways in turn, changing which goes first, and compare within each repetition."""
     if repeats < 2:
         raise Refused(f"repeats is {repeats}, wanted at least 2")
     inner = max(_calls(first, clock), _calls(second, clock))
@@ -94,19 +68,7 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def peak_memory(way: Callable[[], object]) -> int:
-    """The most bytes that tensors made by one call hold at the same time.
-
-    Args:
-        way: Called once before, so that what it caches is not counted, and once under the profiler.
-
-    Returns:
-        Bytes on the CPU above what was held at the start.
-
-    Example:
-        >>> x = torch.ones(1000)
-        >>> peak_memory(lambda: x + 1) >= 4000
-        True
-    """
+    """The most bytes that tensors made by one call hold at the same time."""
     way()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         way()
@@ -121,16 +83,7 @@ def peak_memory(way: Callable[[], object]) -> int:
 
 
 def forward_pass(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
-    """A way to be timed: one call without gradients.
-
-    Args:
-        call: A module or function.
-        inputs: Its arguments.
-
-    Example:
-        >>> forward_pass(torch.add, (torch.ones(2), 1))()
-        tensor([2., 2.])
-    """
+    """A way to be timed: one call without gradients."""
 
     def run() -> object:
         with torch.no_grad():
@@ -140,18 +93,7 @@ def forward_pass(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[
 
 
 def training_pass(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[[], object]:
-    """A way to be timed: one call and the way back, to weights and floating-point arguments.
-
-    Args:
-        call: A module or function.
-        inputs: Its arguments.
-
-    Example:
-        >>> layer = torch.nn.Linear(2, 1)
-        >>> training_pass(layer, (torch.ones(3, 2),))()
-        >>> layer.bias.grad
-        tensor([3.])
-    """
+    """A way to be timed: one call and the way back, to weights and floating-point arguments."""
     leaves = tuple(
         x.detach().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
         for x in inputs

@@ -17,17 +17,7 @@ MOST, WIDTH = 80_000, 1000
 
 
 def shrink(source: Path, target: Path) -> int:
-    """Write a picture with as many colours as fit; its bytes.
-
-    Screens have few colours, so that a palette is no loss; PNG, because readers of EPUBs know it.
-
-    Args:
-        source: A picture of a screen.
-        target: A PNG.
-
-    Raises:
-        ValueError: It stays too large with 16 colours.
-    """
+    """Write a picture with as many colours as fit; its bytes."""
     with Image.open(source) as opened:
         picture = opened.convert("RGB")
     if picture.width > WIDTH:

@@ -125,27 +125,3 @@ def answers(functions: list[Shown]) -> list[str]:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_nothing_on_a_page_is_a_graded_answer(path):
     assert answers([*defined(path.read_text()), *listed(path)]) == []
-
-
-def test_an_answer_on_a_page_would_be_found():
-    page = """---
-kernelspec: {name: python3, display_name: Python 3}
----
-```{code-cell} python
-import math
-
-BASE = 1.0
-
-def apart(scores):
-    logs = scores.log_softmax(-1)
-    n = math.log(scores.shape[-1])
-    return BASE * -(n + logs.mean(-1)), (logs.exp() * logs).sum(-1) + n
-
-def elsewhere(scores):
-    return apart(2 * scores)
-```
-"""
-    functions = list(defined(page))
-    assert [shown.name for shown in functions] == ["apart", "elsewhere"]
-    (said,) = answers(functions)
-    assert said.startswith("apart earns") and said.endswith("of informer.divergences")

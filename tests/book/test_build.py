@@ -186,33 +186,6 @@ def test_a_source_that_changes_meanwhile_is_looked_at_again(
 
 
 @pytest.mark.slow
-def test_a_changed_module_executes_the_pages_that_see_it(checkout: Path) -> None:
-    """With Sphinx itself."""
-    (checkout / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/other\n"
-    )
-    (checkout / "_config.yml").write_text(
-        "title: Small\nonly_build_toc_files: true\nexecute: {execute_notebooks: cache}\n"
-    )
-    (checkout / "book" / "_ext" / "course_own.py").unlink()
-    head = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
-    seen = checkout / "seen"
-    for page, module in (("intro", "numbers_of"), ("other", "words_of")):
-        code = (
-            f"open({str(seen)!r}, 'a').write({page!r} + ' ')\n"
-            f"if False:\n    import course_lib.{module}\n"
-        )
-        (checkout / "book" / f"{page}.md").write_text(
-            f"{head}# {page}\n\n```{{code-cell}}\n{code}```\n"
-        )
-    build(checkout, echo=quiet)
-    assert sorted(seen.read_text().split()) == ["intro", "other"]
-    change(checkout, "course_lib/words_of.py", "2", "3")
-    build(checkout, echo=quiet)
-    assert sorted(seen.read_text().split()) == ["intro", "other", "other"]
-
-
-@pytest.mark.slow
 def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
     """With Sphinx itself: a page that runs, as Jupyter Book sets it; a failure, a warning."""
     root = tmp_path / "small"

@@ -15,14 +15,11 @@ import pytest
 import yaml
 
 from course_lib.book.cards import (
-    TICKS,
     above,
     claims,
     lead,
     lines,
     margins,
-    place,
-    scale,
     shared,
     table,
 )
@@ -34,7 +31,7 @@ from course_lib.book.document_rows import (
     load_reported,
     rows,
 )
-from course_lib.book.results import cards, outcome_of, tally, text
+from course_lib.book.results import cards, tally, text
 from course_lib.experiments import (
     EXPERIMENTS,
     Experiment,
@@ -42,7 +39,6 @@ from course_lib.experiments import (
     Record,
     RecordError,
     Size,
-    load_record,
     load_records,
     measured,
 )
@@ -155,19 +151,6 @@ def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference
     assert none.difference is None and none.inside is None
 
 
-def test_a_documents_number_is_held_against_one_more_pair() -> None:
-    """It is one run: inside of the interval of the mean lie few of our own pairs."""
-    own = [
-        Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
-        for arm, value in (("small", 0.5), ("big", 1.54))
-    ]
-    _, row = rows(own, RUNS, toy())
-    assert row.conclusion is not None
-    judged = row.conclusion.verdict
-    assert row.difference == pytest.approx(1.04) and judged.high < 1.04
-    assert row.inside is True
-
-
 def card_of(runs: list[Record], **more: Any) -> Any:
     own = [Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
            for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
@@ -208,25 +191,6 @@ def test_a_card_is_a_sentence_a_strip_and_all_else_folded() -> None:
     # In no colour of an answer, where a small size is all there is.
     (grey,) = claims([card_of(RUNS, document=REPORT)])
     assert "strip-small" in grey and "strip-holds" not in grey
-
-
-def test_the_scale_has_its_ticks_where_strips_have_them() -> None:
-    ticks = [t for t in ElementTree.fromstring(scale()).findall("text") if t.get("y") == "24"]
-    places = {t.text: float(t.get("x", "")) for t in ticks}
-    assert places == {
-        f"{sign}{tick}": pytest.approx(place(unit * tick), abs=0.1)
-        for tick in TICKS
-        for sign, unit in (("−", -1), ("+", 1))
-    }
-
-
-def test_the_words_of_a_row_say_what_has_to_be_known() -> None:
-    untrained = [
-        replace(r, metrics=[{"epoch": 1, "score": 0.0}, {"epoch": 2, "score": 1.0}]) for r in RUNS
-    ]
-    card = card_of(untrained)
-    assert "not trained to the end" in outcome_of(card.settled) + text(card)
-    assert "Not trained to the end" in next(claims([card]))
 
 
 def printed_rows(*values: tuple[str, float | None, str]) -> list[Reported]:
@@ -383,52 +347,6 @@ def test_the_books_rows_are_in_order() -> None:
     assert found >= {("cifar-report", label) for label in labels}
 
 
-def test_the_trained_size_stands_beside_the_small_one() -> None:
-    printed = [p for p in load_reported(BOOK / "results.yml") if p.experiment == "image-models"]
-    assert {p.arm for p in printed} == {a for a, _ in EXPERIMENTS["image-models"].committed("day")}
-    assert {row.verdict for row in rows(printed, [])} == {"not run"}
-    trained = load_record(BOOK / "results" / "vit-ablations" / "whole-day-0.json")
-    alone = rows(printed, [replace(trained, experiment="image-models", arm="resnet")])
-    assert {row.verdict for row in alone} == {"not run"}
-    assert sum(row.n for row in alone) == 1
-
-
-def table_of(document: str, name: str) -> dict[str, dict[str, float | None]]:
-    found: dict[str, dict[str, float | None]] = {}
-    for entry in load_reported(BOOK / "results.yml"):
-        if (entry.document, entry.table) == (document, name) and "_m" not in entry.metric:
-            found.setdefault(entry.row, {})[entry.metric] = entry.value
-    return found
-
-
-def test_tables_have_all_their_rows_as_printed() -> None:
-    def errors(*numbers: tuple[float, float]) -> list[dict[str, float]]:
-        return [{"mse": mse, "mae": mae} for mse, mae in numbers]
-
-    def accuracies(*numbers: float) -> list[dict[str, float]]:
-        return [{"accuracy": value} for value in numbers]
-
-    vanilla = (0.519, 0.513)
-    wanted = {
-        ("ablation-report", "Table 1"): accuracies(0.686, 0.673, 0.686, 0.689, 0.7077),
-        ("ablation-report", "Table 2"): errors(
-            vanilla, (0.8696, 0.7147), (0.914, 0.723), (0.584, 0.5967), (0.5166, 0.524)
-        ),
-        ("ablation-report", "Table 3"): errors(
-            (0.3065, 0.3709), (0.7356, 0.5960), (0.6265, 0.5803), (0.2694, 0.3525)
-        ),
-        ("ablation-report", "Table 4"): errors(vanilla, (0.950, 0.7031), (0.8216, 0.7031)),
-        ("ablation-report", "Table 5"): errors(vanilla, (0.559, 0.547)),
-        ("ablation-report", "Table 6"): errors((0.8820, 0.7249), (0.5846, 0.5742)),
-        ("cifar-report", "V.A Classification performance"): accuracies(0.942, 0.918, 0.935, 0.931),
-        ("cifar-report", "V.D Ablation studies"): accuracies(
-            0.931, 0.844, 0.899, 0.81, 0.778, 0.867
-        ),
-    }
-    for (document, name), numbers in wanted.items():
-        assert list(table_of(document, name).values()) == numbers, name
-
-
 def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
     """A directive of the page, and the files that it watches."""
     watched: list[str] = []
@@ -490,29 +408,6 @@ def test_no_row_of_the_book_says_more_than_its_runs_reach() -> None:
             assert len(row["seeds"]) >= 3, row
         if row["difference"] is not None and row["compared_mean"] is not None:
             assert row["difference"] == pytest.approx(row["mean"] - row["compared_mean"])
-
-
-def test_attention_that_the_report_names_and_ours_has_not_is_named() -> None:
-    found = [row.data() for row in rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)]
-    for row in found:
-        if row["experiment"] == "informer-ablations" and row["claim"]:
-            sparse = row["table"] in ("Table 2", "Table 4")
-            named = {"attention": "prob"} if sparse else {}
-            assert row["differs_from_document"] == named, (row["table"], row["row"])
-
-
-def test_a_curve_of_a_run_at_the_documents_setting_stands_beside_its_table() -> None:
-    printed = load_reported(BOOK / "results.yml", RECORDS)
-    own = {
-        (row.printed.row, row.printed.metric): row
-        for row in rows(printed, RECORDS)
-        if row.printed.table == "V.B Training dynamics" and row.reach == "own"
-    }
-    last = own["epoch 300", "loss@300"], own["epoch 300", "test_loss@300"]
-    assert [row.printed.value for row in last] == [0.043, 0.421]
-    assert [row.n for row in last] == [1, 1] and all(row.verdict == "reference" for row in last)
-    # A shorter run has no such number.
-    assert len([row for row in rows(printed, RECORDS) if row.printed.metric == "loss@300"]) == 1
 
 
 def test_every_claim_has_one_row_on_the_page_of_its_document(page: Any) -> None:

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from course_tests.book.screenshots import MOST, WIDTH, refresh, shrink
+from course_tests.book.screenshots import MOST, WIDTH
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
@@ -212,20 +212,3 @@ def test_the_three_pages_lead_to_each_other_and_stay_short() -> None:
         links = set(re.findall(r"\((instructors\w*)\.md\)", text))
         assert links == set(names) - {name}, name
     assert sum(len(text.split()) for text in pages.values()) <= 4650
-
-
-def test_a_picture_is_made_small_and_one_that_stays_large_is_refused(tmp_path: Path) -> None:
-    for folder in ("book/pictures", "_build/hub"):
-        (tmp_path / folder).mkdir(parents=True)
-    Image.new("RGB", (1600, 1000), "white").save(tmp_path / "_build/hub/a-list.png")
-    for name in ("hub-a-list.png", "guide-gone.png"):
-        (tmp_path / "book/pictures" / name).touch()
-    first, second = refresh(tmp_path)
-    assert first == "guide-gone.png: stays, there is no _build/guide/gone.png"
-    assert second.startswith("hub-a-list.png: ")
-    with Image.open(tmp_path / "book/pictures/hub-a-list.png") as picture:
-        assert picture.size == (1000, 625)
-    noise = Image.frombytes("RGB", (600, 600), os.urandom(600 * 600 * 3))
-    noise.save(tmp_path / "noise.png")
-    with pytest.raises(ValueError, match="with 16 colours"):
-        shrink(tmp_path / "noise.png", tmp_path / "small.png")

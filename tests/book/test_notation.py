@@ -87,23 +87,3 @@ def test_a_chapter_keeps_to_the_notation(path: Path) -> None:
 def test_the_page_gives_every_name() -> None:
     assert {"B", "T", "S", "D", "H", "d_h"} <= SIZES
     assert OTHERS["embed_dim"] == "d_model" and OTHERS["num_heads"] == "n_heads"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("$(B, N, D)$", "N is no size"),
-        ("$(B, T, d_{\\text{model}})$", "the book writes D"),
-        ("$(T, T, D_h)$", "the book writes d_h"),
-        ("```{code-cell} ipython3\nf(num_heads=2)\n```", "the course says n_heads"),
-    ],
-)
-def test_what_disagrees_is_found(text: str, said: str) -> None:
-    found = [*wrong_shapes(text), *wrong_symbols(text), *wrong_names(text)]
-    assert any(said in line for line in found)
-
-
-def test_what_agrees_is_not() -> None:
-    text = "$(B, H, T, d_h)$, $(B, T, D)$, $(B, 1, 1, S)$, $(B, T - 1, D)$, `(B, H, T, Dh)`"
-    text += "\n```{code-cell} ipython3\nnn.MultiheadAttention(embed_dim=4, num_heads=2)\n```"
-    assert not [*wrong_shapes(text), *wrong_symbols(text), *wrong_names(text)]

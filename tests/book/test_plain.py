@@ -91,21 +91,3 @@ def test_plain_code_is_plain_and_equals_the_library(chapter: Path) -> None:
             space[name] = a_little_wrong(space[name])
             with pytest.raises(AssertionError):
                 exec(compare, space)
-
-
-def test_some_chapter_has_plain_code() -> None:
-    assert any([*plain_cells(path.read_text(encoding="utf-8"))] for path in CHAPTERS)
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("def f(x):\n    return x", None),
-        ("def f(x):\n" + "    x = x + 1\n" * 11, "12 lines, wanted at most 10"),
-        ("def f(x):\n    if x:\n        raise ValueError", "it checks its arguments"),
-        ('def f(x):\n    """Say."""\n    return x', "f has a docstring"),
-        ("x = 1", "it defines no function"),
-    ],
-)
-def test_what_is_not_plain_is_named(source: str, said: str | None) -> None:
-    assert fault_of(source) == said

@@ -87,13 +87,6 @@ def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
                 assert len(alt) >= 10 and not re.fullmatch(r"\S*/\S*", alt), f"{name}: {attributes}"
 
 
-def test_every_link_says_something(built_book: Path) -> None:
-    """Those of the contents beside a page, too, which Sphinx makes of its headings."""
-    silent = re.compile(r"<a (?![^>]*aria-label)[^>]*href=[^>]*>(?:\s|</?span[^>]*>)*</a>")
-    for path in sorted((built_book / "book").rglob("*.html")):
-        assert not silent.findall(path.read_text("utf-8")), path.name
-
-
 def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages: dict[str, Page]) -> None:
     formulas = 0
     for name, page in pages.items():
@@ -111,15 +104,6 @@ def test_ids_are_unique_on_each_page(pages: dict[str, Page]) -> None:
         # The theme itself shows its search field and its sidebar twice.
         twice = {i for i, n in ids.items() if n > 1 and not i.startswith(("pst-", "search-"))}
         assert not twice, f"{name}: {twice}"
-
-
-def test_inputs_have_labels(pages: dict[str, Page]) -> None:
-    """Of the questions; the figures make their own, which the browser tests look at."""
-    for name, page in pages.items():
-        labels = {attributes.get("for") for tag, attributes in page.elements if tag == "label"}
-        for tag, attributes in page.elements:
-            if tag == "input" and attributes.get("type") == "radio":
-                assert attributes["id"] in labels, f"{name}: {attributes}"
 
 
 def test_options_stand_in_the_order_that_is_dealt(pages: dict[str, Page]) -> None:

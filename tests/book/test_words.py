@@ -77,9 +77,3 @@ def test_texts_use_the_words_of_the_field(folder: str) -> None:
         for word in HOUSE.finditer(line)
     ]
     assert not found, "\n".join(found)
-
-
-def test_a_house_word_is_found_in_prose_and_not_in_code(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("The label stands here; q stands for query.\n```\nwanted = 1\n```\n`anew`")
-    assert HOUSE.findall(prose(page)) == ["stands"]

@@ -56,16 +56,7 @@ _TRAIN = """(mirror, given) => {
 
 
 def draw_sentences(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may ask of the translator.
-
-    Args:
-        n: How many inputs; the same ones each time.
-
-    Returns:
-        Arguments of :func:`course_lib.figures.live_translator.live_translator`: sentences of both
-        languages with unknown words among them, beginnings of translations, heads off, positions
-        in any order, with and without the causal mask, all temperatures and kinds of maps.
-    """
+    """Draw what a reader may ask of the translator."""
     chance = random.Random(0)
     pairs = [*german_english(n, 0, "test"), *korean_english(n, 0, "test")]
     made = []
@@ -92,15 +83,7 @@ def draw_sentences(n: int) -> list[dict[str, Any]]:
 
 
 def draw_pictures(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may show the vision transformer.
-
-    Args:
-        n: How many inputs; the same ones each time.
-
-    Returns:
-        Arguments of :func:`course_lib.figures.live_vit.live_vit`: drawings under some noise, their
-        patches in order or not, with and without positions.
-    """
+    """Draw what a reader may show the vision transformer."""
     chance = random.Random(0)
     drawings = [picture.flatten().tolist() for picture in live_vit.draw_pictures().values()]
     made = []
@@ -120,16 +103,7 @@ def draw_pictures(n: int) -> list[dict[str, Any]]:
 
 
 def draw_networks(n: int) -> list[dict[str, Any]]:
-    """Draw networks that learn, and what they learn from.
-
-    Args:
-        n: How many inputs; the same ones each time.
-
-    Returns:
-        Arguments of :func:`course_lib.figures.live_training.adam_steps`: all arrangements, up to
-        four blocks, any weights, and one to four steps. Of the two largest learning rates the loss
-        may jump to a hundred, and rounding errors with it: they are not among them.
-    """
+    """Draw networks that learn, and what they learn from."""
     chance = random.Random(0)
     made = []
     for _ in range(n):
@@ -152,16 +126,7 @@ def draw_networks(n: int) -> list[dict[str, Any]]:
 
 
 def draw_series(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may let the Informer and the line forecast.
-
-    Args:
-        n: How many inputs; the same ones each time.
-
-    Returns:
-        Arguments of :func:`course_lib.figures.live_forecast.live_forecast`: made-up series and
-        mere noise at any hour of two years, in order or not, with heads, positions and the
-        calendar taken away.
-    """
+    """Draw what a reader may let the Informer and the line forecast."""
     chance = random.Random(0)
     heads = [(*place, head) for place in live_forecast.PLACES for head in range(4)]
     length, made = live_forecast.READ + live_forecast.AHEAD, []
@@ -189,15 +154,7 @@ def draw_series(n: int) -> list[dict[str, Any]]:
 
 
 def draw_texts(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may let the writer go on with.
-
-    Args:
-        n: How many inputs; the same ones each time.
-
-    Returns:
-        Arguments of :func:`course_lib.figures.live_writer.live_writer`: any tokens, at times
-        more of them than the model reads, all heads and temperatures.
-    """
+    """Draw what a reader may let the writer go on with."""
     chance = random.Random(0)
     return [
         {
@@ -212,17 +169,7 @@ def draw_texts(n: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Live:
-    """How a figure with a model that computes in the page is measured.
-
-    Attributes:
-        model: Its name in the runtime and, if it has been trained, among the files.
-        compute: JavaScript: a function of model and input that gives the outputs.
-        step: JavaScript: a function of model and input that says how many steps it has taken.
-        twin: The same as ``compute``, by torch.
-        draw: Draws so many inputs.
-        made: JavaScript: what ``compute`` is given as the model; made of its file if not given.
-        start: The button that asks for the first answer.
-    """
+    """How a figure with a model that computes in the page is measured."""
 
     model: str
     compute: str
@@ -238,26 +185,13 @@ class Live:
         return f"const model = {self.made or loaded};"
 
     def compare(self, page: Any, inputs: Sequence[dict[str, Any]]) -> list[float]:
-        """Compute in a page, whose figure has loaded its model, and in torch.
-
-        Args:
-            page: A browser's.
-            inputs: As :attr:`draw` draws them.
-
-        Returns:
-            The largest difference of each.
-        """
+        """Compute in a page, whose figure has loaded its model, and in torch."""
         every = f"{self._given} return inputs.map((i) => ({self.compute})(model, i));"
         found = page.evaluate(f"(inputs) => {{ {every} }}", inputs)
         return [apart(self.twin(**i), o) for i, o in zip(inputs, found, strict=True)]
 
     def steps(self, page: Any, given: dict[str, Any]) -> float:
-        """Count steps a second, until half a second has gone.
-
-        Args:
-            page: A browser's.
-            given: One input.
-        """
+        """Count steps a second, until half a second has gone."""
         return float(
             page.evaluate(
                 f"""(given) => {{
@@ -295,15 +229,7 @@ FIGURES = {
 
 
 def apart(mine: Any, theirs: Any) -> float:
-    """The largest difference of two nested results.
-
-    Raises:
-        ValueError: If they have not the same shape.
-
-    Example:
-        >>> apart({"a": [1.0, 2.0]}, {"a": [1.0, 2.5]})
-        0.5
-    """
+    """The largest difference of two nested results."""
     if isinstance(mine, dict):
         if mine.keys() != theirs.keys():
             raise ValueError(f"one has {sorted(mine)}, the other {sorted(theirs)}")
@@ -316,21 +242,7 @@ def apart(mine: Any, theirs: Any) -> float:
 
 
 def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
-    """Measure each figure of a built book that has a model in it.
-
-    Args:
-        html_dir: The folder of ``index.html``.
-        browser: One that is open; a new one if not given.
-
-    Returns:
-        By the figure's name: its ``page``, the ``bytes`` that it loads when a reader asks for it,
-        or of its script if that is all, the ``seconds`` from that click to the first answer,
-        ``steps`` (words, pictures, forecasts or steps of training a second), and the
-        ``largest_difference`` from torch over 50 random inputs.
-
-    Raises:
-        NoBrowser: If there is none.
-    """
+    """Measure each figure of a built book that has a model in it."""
     shown = {
         name: path.relative_to(html_dir).as_posix()
         for path in sorted(html_dir.rglob("*.html"), reverse=True)

@@ -85,19 +85,7 @@ def pages(html_dir: Path) -> list[str]:
 
 
 def letters(svg: str) -> float:
-    """The smallest letters of a drawing by matplotlib, which writes them as paths.
-
-    Args:
-        svg: The text of a drawing.
-
-    Returns:
-        Their size, as a share of the drawing's width; infinite if it has no letters.
-
-    Example:
-        >>> word = '<g id="text_1"><g transform="scale(0.1 -0.1)"><use href="#a"/></g></g>'
-        >>> letters(f'<svg viewBox="0 0 400 300">{word}</svg>')
-        0.025
-    """
+    """The smallest letters of a drawing by matplotlib, which writes them as paths."""
     drawing = ElementTree.fromstring(svg)
     found = [math.inf]
 
@@ -123,24 +111,7 @@ def survey(
     schemes: Sequence[str] = ("light", "dark"),
     look: Callable[[str, Any], None] = lambda page, window: None,
 ) -> dict[str, Any]:
-    """Open pages in Chromium.
-
-    Args:
-        html_dir: The folder of a built book.
-        only: Pages, as :func:`pages` names them; all if not given.
-        say: Called with each page before it is opened.
-        browser: A running one, of :func:`course_lib.book.browser.chromium`; an own if not given.
-        schemes: In which contrast is measured: ``light``, ``dark`` or both.
-        look: Called with each page and its window, to see more of it; may change size and media.
-
-    Returns:
-        ``first_load_bytes`` by page, uncompressed; its length in ``screens`` of 1280 x 900 pixels;
-        ``smallest_text`` in pixels on a telephone of 390, in drawings, too; and ``axe``: for each
-        rule that is broken its ``help``, whether it is ``excepted``, and the elements by page.
-
-    Raises:
-        NoBrowser: Chromium, playwright or axe is not there.
-    """
+    """Open pages in Chromium."""
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError:

@@ -15,20 +15,13 @@ from PIL import Image
 
 from course_lib.data.cifar import CLASSES
 from course_lib.figures import figure, live_forecast, live_vit
-from course_lib.figures.live_training import BLOCKS
 from course_lib.figures.live_translator import translate
 from course_lib.figures.models import MODELS, model_files, write_models
 from course_lib.trained import load_writer
-from course_lib.transformer.depth import ARRANGEMENTS
 from course_lib.vit import load_picture
 from course_tests.browser.live import (
     FIGURES,
     apart,
-    draw_networks,
-    draw_pictures,
-    draw_sentences,
-    draw_series,
-    draw_texts,
     live,
 )
 
@@ -106,28 +99,6 @@ def check(page: Any) -> dict[str, Any]:
     name = page.locator("figure").get_attribute("data-figure")
     assert apart(FIGURES[name].twin(**now["inputs"]), now["outputs"]) < 1e-9, now["inputs"]
     return now
-
-
-def test_inputs_are_of_every_kind() -> None:
-    inputs = draw_sentences(50)
-    for name, several in (("masked", 2), ("shown", 3), ("temperature", 3), ("beam", 3)):
-        assert len({given[name] for given in inputs}) == several
-    assert sum(bool(given["off"]) for given in inputs) > 25
-    pictures = draw_pictures(50)
-    assert len({str(given["pixels"]) for given in pictures}) > 30
-    kinds = {(given["placed"], given["order"] == [*range(64)]) for given in pictures}
-    assert len(kinds) == 4
-    series = draw_series(50)
-    kinds = {(g["placed"], g["timed"], g["order"] == [*range(96)]) for g in series}
-    assert len(kinds) == 8 and len({g["start"] // 720 for g in series}) > 15
-    assert sum(bool(g["off"]) for g in series) > 25
-    texts = draw_texts(50)
-    assert len({(given["layer"], given["head"]) for given in texts}) > 12
-    assert 5 < sum(len(given["tokens"]) > 64 for given in texts) < 45
-    networks = draw_networks(50)
-    assert {given["arrangement"] for given in networks} == {*ARRANGEMENTS}
-    assert {given["blocks"] for given in networks} == {*BLOCKS}
-    assert {len(given["rates"]) for given in networks} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)

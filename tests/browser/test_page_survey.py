@@ -10,14 +10,12 @@ import pytest
 from pypdf import PdfReader
 
 from course_lib.book.pdf import order, pdf
-from course_lib.plots import canvas
 from course_tests.browser.page_survey import (
     DRAWN_AGAIN,
     EXCEPTED,
     MAX_FIRST_LOAD,
     MAX_SCREENS,
     MIN_LETTERS,
-    letters,
     pages,
     survey,
 )
@@ -130,89 +128,6 @@ def test_a_page_is_light_and_opens_cleanly_for_everybody(visited: Any, name: str
 
 def test_an_exception_that_is_needed_no_more_is_taken_out_of_the_list(visited: Any) -> None:
     assert set(EXCEPTED) <= set(visited[0]["axe"])
-
-
-def test_what_is_wrong_with_a_page_is_seen_in_each_shape(chromium: Any, tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text(
-        '<!doctype html><html lang="en" data-theme="light"><title>t</title>'
-        "<style>@media print { pre { overflow: hidden; width: 9em } }</style>"
-        '<main class="bd-article"><h1>h</h1><div style="width: 500px">wide</div>'
-        f"<pre>{'long ' * 20}</pre><script>console.error('complains'); nothing()</script>"
-    )
-    visits = Visits(chromium, tmp_path)
-    survey(tmp_path, browser=visits, schemes=["light"], look=visits.look)
-    said = "\n".join(visits.wrong["a.html"])
-    for part in (
-        "complains", "nothing is not defined", "runs out of the paper: pre long",
-        "wide in a window of 390", "does not follow the reader's dark mode",
-    ):  # fmt: skip
-        assert part in said
-    assert "light mode" not in said and "window of 1280" not in said
-
-
-def test_contrast_is_measured_of_every_kind_of_text(chromium: Any, tmp_path: Path) -> None:
-    """Of a hundred alike on two pages ten are, and one that differs is, wherever it stands."""
-    row = "<p>plain <b>bold</b></p>" * 50
-    faint = {
-        "colour": '<p style="color: #999">faint</p>',
-        "ground": '<div style="background: #888"><p>faint</p></div>',
-        "opacity": '<div style="opacity: 0.4"><p>faint</p></div>',
-        "": "",
-    }
-    for name, text in faint.items():
-        (tmp_path / f"{name or 'z'}.html").write_text(
-            f'<!doctype html><html lang="en"><title>t</title><style>body {{ color: #555;'
-            " background: #fff } @media (prefers-color-scheme: dark) { body { color: #555;"
-            f" background: #222 }} }}</style><main><h1>h</h1>{row}{text}{row}</main>"
-        )
-    found = survey(tmp_path, browser=chromium, schemes=["light"])["axe"]["color-contrast"]
-    assert {page: len(elements) for page, elements in found["elements"].items()} == {
-        "colour.html": 1, "ground.html": 1, "opacity.html": 1,
-    }  # fmt: skip
-    found = survey(tmp_path, ["z.html"], browser=chromium)["axe"]["color-contrast"]
-    assert len(found["elements"]["z.html"]) > 10
-
-
-@pytest.mark.parametrize(
-    ("element", "size"),
-    [
-        ('<svg viewBox="0 0 780 100" width="390"><text y="20" font-size="20">{}</text></svg>', 10),
-        # Text that runs upwards is as large as text that does not.
-        ('<svg width="99"><text font-size="9" transform="rotate(-90)">{}</text></svg>', 9),
-        ('<p style="font-size: 8px; visibility: hidden">{}</p>', 99),
-        ('<details><summary style="font-size: 12px">s</summary><p>{}</p></details>', 12),
-        ('<span class="for-readers-aloud" style="font-size: 4px">{}</span>', 99),
-    ],
-)
-def test_the_smallest_letters_are_measured_as_they_are_seen(
-    chromium: Any, tmp_path: Path, element: str, size: float
-) -> None:
-    page = f'<!doctype html><html lang="en"><title>t</title><main class="bd-article">{element}'
-    (tmp_path / "a.html").write_text(page.format("seen?"))
-    found = survey(tmp_path, browser=chromium, schemes=[])["smallest_text"]
-    assert found["a.html"] == pytest.approx(size, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("label", "points", "style"),
-    [("x", 10, ""), ("x", 6, ""), ("$x_1$", 7, ""), ("x", 10, "visibility: hidden")],
-)
-def test_letters_that_are_paths_are_measured_too(
-    chromium: Any, tmp_path: Path, label: str, points: float, style: str
-) -> None:
-    """As large as the page shows the drawing, though it be folded up."""
-    picture, axes = canvas()
-    axes[0, 0].set_xlabel(label, fontsize=points if label == "x" else 10)
-    svg = picture._repr_svg_()
-    (tmp_path / "a.svg").write_text(svg, encoding="utf-8")
-    (tmp_path / "a.html").write_text(
-        '<!doctype html><html lang="en"><title>t</title><main class="bd-article"><h1>h</h1>'
-        f'<img src="a.svg" alt="a" style="width: 300px; {style}">'
-    )
-    wide = float(svg.partition('viewBox="0 0 ')[2].split()[0])
-    assert letters(svg) * wide == pytest.approx(points)
-    found = survey(tmp_path, browser=chromium, schemes=[])["smallest_text"]
-    assert found["a.html"] == pytest.approx(points * 300 / wide, abs=0.1)
 
 
 def test_a_page_that_shuts_people_out_is_found(chromium: Any, tmp_path: Path) -> None:

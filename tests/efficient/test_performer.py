@@ -123,22 +123,6 @@ def test_padding_has_no_influence_and_an_empty_row_is_zero(attend):
     assert all(x.grad.isfinite().all() for x in leaves)
 
 
-def test_an_eps_lets_a_trace_of_the_future_through():
-    q, k, v = qkv()
-    later = k.clone()
-    later[..., -1, :] *= 5
-
-    def change(eps):
-        a, b = (
-            performer_linear_attention(q, keys, v, directions(), causal=True, eps=eps)
-            for keys in (k, later)
-        )
-        return (a - b)[..., :-1, :].abs().max().item()
-
-    assert change(eps=0.0) < 1e-9
-    assert change(eps=1e-4) > 1e-5
-
-
 def test_autograd_is_exact_with_eps_0_alone():
     inputs = [x[:1, :1, :5].requires_grad_() for x in qkv(scale=2.0)]
 

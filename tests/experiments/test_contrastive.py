@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments import SHIPPED_RESULTS, contrastive, load_record
+from course_lib.experiments import contrastive
 from course_lib.experiments.contrastive import (
     LAYOUTS,
     Scorer,
@@ -19,12 +19,8 @@ from course_lib.experiments.contrastive import (
     write,
     zero_shot,
 )
-from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
-
-KEPT = load_record(SHIPPED_RESULTS / "contrastive" / "separate-cpu-0.json")
 
 TINY = replace(
     contrastive.CPU, d_model=12, n_heads=2, d_ff=8, n_test=12, batch_size=4, epochs=2, steps=2
@@ -97,47 +93,3 @@ def test_who_knows_everything_gets_everything() -> None:
     assert set(zero_shot(Knows(), attributes.float(), attributes).values()) == {1.0}
     few = all_attributes()[:5]
     assert name_among(Knows(), few.float(), few).tolist() == [0, 1, 2, 3, 4]
-
-
-def test_an_unknown_layout_is_refused() -> None:
-    with pytest.raises(ValueError, match="layout is 'both', wanted one of separate"):
-        Scorer("both", TINY, seeded_generator(0))  # type: ignore[arg-type]
-
-
-def record(arm: str, seed: int, trained: float) -> Record:
-    return replace(
-        KEPT,
-        arm=arm,
-        seed=seed,
-        metrics=[{"epoch": 1, "right": 0.2}, {"epoch": 2, "right": 0.8 + 0.01 * seed}],
-        results={
-            "trained_captions": trained,
-            "kept_back": 0.1,
-            "place": trained - 0.01 * seed,
-            "n_parameters": 200 if arm == "separate" else 100,
-        },
-    )
-
-
-def test_conclusions_follow_the_numbers() -> None:
-    trained = {
-        "separate": [0.5, 0.5, 0.5],
-        "unified-line": [0.6, 0.7, 0.8],
-        "unified-dual": [0.7, 0.7, 0.7],
-        "interleaved": [0.3, 0.3, 0.3],
-    }
-    records = [
-        record(arm, seed, value)
-        for arm, values in trained.items()
-        for seed, value in enumerate(values)
-    ]
-    found = {c.key: c.verdict.outcome for c in answers(contrastive.QUESTIONS, records)}
-    assert found == {
-        "place dual/line": "undecided",
-        "place separate/line": "undecided",
-        "weights": "holds",
-        "unified/separate": "holds",
-        "interleaved/unified": "fails",
-        "kept": "holds",
-        "learns": "holds",
-    }

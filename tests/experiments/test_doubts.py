@@ -98,24 +98,6 @@ def test_one_setting_more_is_a_confounder() -> None:
     assert found.differs == ("arm",)
 
 
-def test_networks_of_two_kinds_meet_with_the_same_recipe_too() -> None:
-    """Where whole recipes are compared, an arm is planned that differs in the network alone."""
-    network = {"kind", "widths"}
-    for experiment in EXPERIMENTS.values():
-        for question in experiment.questions:
-            differs = set(question.differs.split())
-            if "kind" in differs and differs & {"learning_rate", "optimizer", "epochs"}:
-                kind, _, _ = question.key.partition("/")
-                matched = [
-                    q
-                    for what in EXPERIMENTS.values()
-                    for q in what.questions
-                    if q.key.startswith(f"{kind.split('-')[0]}-matched/")
-                ]
-                assert "recipe" in question.claim or "own rate" in question.claim or matched
-                assert all(set(q.differs.split()) <= network for q in matched)
-
-
 @pytest.mark.parametrize(
     ("values", "moves"),
     [

@@ -6,14 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments import SHIPPED_RESULTS, extrapolation, load_record, norm_depth
-from course_lib.experiments.extrapolation import SCHEMES, LanguageModel, losses, make_corpus, rise
-from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
+from course_lib.experiments import extrapolation, norm_depth
+from course_lib.experiments.extrapolation import SCHEMES, LanguageModel, losses, make_corpus
 from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
-
-KEPT = load_record(SHIPPED_RESULTS / "extrapolation" / "alibi-cpu-0.json")
 
 TINY = replace(
     extrapolation.CPU, n_layers=1, length=10, n_sentences=30, n_test=4, d_model=8, n_heads=2,
@@ -72,51 +68,6 @@ def test_losses_are_those_of_the_next_token() -> None:
     log_p = model(tokens[:, :-1]).log_softmax(-1)
     assert found.shape == (2, 5)
     assert found[1, 3].item() == pytest.approx(-log_p[1, 3, tokens[1, 4]].item(), rel=1e-5)
-
-
-def test_an_unknown_scheme_is_refused() -> None:
-    with pytest.raises(ValueError, match="positions is 'nope', wanted one of sinusoidal"):
-        LanguageModel(replace(TINY, positions="nope"), 10, seeded_generator(0))  # type: ignore[arg-type]
-
-
-def record(experiment: str, arm: str, seed: int, first: float, last: float, far: float) -> Record:
-    return replace(
-        KEPT,
-        experiment=experiment,
-        arm=arm,
-        seed=seed,
-        metrics=[{"epoch": 1, "test_loss": first}, {"epoch": 2, "test_loss": last}],
-        results={"test_loss": last, "loss_by_place": {"32": last, "128": far}},
-    )
-
-
-def test_conclusions_about_longer_texts_follow_the_numbers() -> None:
-    far = {"sinusoidal": 5.0, "learned": 4.0, "rotary": 3.5, "alibi": 2.0, "none": 2.5}
-    records = [
-        record("extrapolation", arm, seed, 3.0 + 0.1 * seed, 2.0, value + 0.01 * seed)
-        for arm, value in far.items()
-        for seed in range(3)
-    ]
-    assert rise(records[0]) == 3.0
-    found = {c.key: c.verdict.outcome for c in answers(extrapolation.QUESTIONS, records)}
-    assert found == {
-        "sinusoidal/learned": "fails",
-        "alibi/sinusoidal": "holds",
-        "alibi/rotary": "holds",
-        "learns": "holds",
-    }
-
-
-def test_conclusions_about_depth_follow_the_numbers() -> None:
-    last = {"pre-2": [1.0] * 3, "post-2": [1.1] * 3, "pre-12": [1.2] * 3, "post-12": [3.0] * 3}
-    last["post-12-warm"] = [2.9, 3.0, 3.1]
-    records = [
-        record("norm-depth", arm, seed, 2.0 + 0.1 * seed, value, 0.0)
-        for arm, values in last.items()
-        for seed, value in enumerate(values)
-    ]
-    found = {c.key: c.verdict.outcome for c in answers(norm_depth.QUESTIONS, records)}
-    assert found == {"deep": "holds", "wider": "holds", "warmup": "undecided", "learns": "holds"}
 
 
 def test_arms_of_the_depth_experiment_differ_in_what_their_names_say() -> None:

@@ -9,28 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import SHIPPED_RESULTS, favit_operators, load_record, vit_ablations
+from course_lib.experiments import favit_operators
 from course_lib.experiments.favit_operators import EXPERIMENT, FusionRun, make_fusing
-from course_lib.experiments.questions import answers
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.favit import FaViT
 from course_lib.swin import Swin
 from course_lib.training import count_parameters
-
-KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
-
-
-@pytest.fixture
-def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quadrants of shapes in the place of CIFAR-10."""
-
-    def load(split: str) -> Cifar10:
-        n, seed = (100, 0) if split == "train" else (40, 1)
-        made = shape_images(n, torch.Generator().manual_seed(seed))
-        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
-
-    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
 
 
 def settings(arm: str, size: str = "cpu") -> FusionRun:
@@ -82,30 +66,3 @@ def test_full_is_favit_b0_on_enlarged_pictures() -> None:
 def test_pictures_are_enlarged(shapes_as_cifar: None, tmp_path: Path) -> None:
     told = train(tmp_path, "mean", image_size=64, reductions=(4, 2)).results
     assert told["multiplications"] > 5e6
-
-
-def test_another_family_is_refused() -> None:
-    with pytest.raises(ValueError, match="'cvt', wanted 'favit' or 'swin'"):
-        make_fusing(replace(settings("mean"), family="cvt"), 0)  # type: ignore[arg-type]
-
-
-def test_operators_are_judged_in_pairs() -> None:
-    levels = {"pointwise": 0.5, "linear": 0.4, "mean": 0.45, "max": 0.47, "prob-sparse": 0.46,
-              "released": 0.3, "swin": 0.5}  # fmt: skip
-    records = [
-        replace(KEPT, arm=arm, seed=seed, results={"accuracy": level + 0.01 * seed + noise * seed})
-        for noise, (arm, level) in enumerate(levels.items())
-        for noise in (noise / 10_000,)
-        for seed in range(3)
-    ]
-    said = {c.key: c.verdict.outcome for c in answers(favit_operators.QUESTIONS, records)}
-    assert said == {
-        "prob-sparse/max": "fails",
-        "max/mean": "holds",
-        "pointwise/linear": "holds",
-        "mean/linear": "holds",
-        "mean/released": "holds",
-        "mean/swin": "fails",
-        "control": "holds",
-    }
-    assert answers(favit_operators.QUESTIONS, []) == []

@@ -1,29 +1,17 @@
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from course_lib.data.ett import Ett, ett_windows
 from course_lib.experiments import informer_ablations as ablations
-from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
 
 TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
 TINY = replace(TINY, rounds=2, steps=2, batch_size=4)
-
-
-@pytest.fixture(autouse=True)
-def series(monkeypatch: pytest.MonkeyPatch) -> Ett:
-    """A short month makes short splits."""
-    monkeypatch.setattr("course_lib.data.ett._HOURS_PER_MONTH", 24)
-    hours = np.arange(24 * 20)
-    values = np.sin(hours[:, None] / 4 + np.arange(7)) + 0.01 * hours[:, None]
-    made = Ett("ETTh1", np.datetime64("2016-07-01T00:00", "m") + hours * 60, values, "0" * 64)
-    monkeypatch.setattr(ablations, "load_ett", lambda *_, **__: made)
-    return made
+pytestmark = pytest.mark.usefixtures("series")
 
 
 def train(folder: Path, arm: str, seed: int = 0, **changed: object) -> Outcome:
@@ -58,8 +46,8 @@ def test_a_run_cut_off_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert resumed.results == whole.results
 
 
-def test_errors_are_means_over_windows_steps_and_variables(series: Ett) -> None:
-    windows = ett_windows(series, "test", 8, 4)
+def test_errors_are_means_over_windows_steps_and_variables(series: Callable[[str], Ett]) -> None:
+    windows = ett_windows(series("ETTh1"), "test", 8, 4)
     found = ablations.measure(lambda x, *_: x[:, -4:] * 0 + 0.5, windows)
     assert found["mse"] == pytest.approx(float((windows.y - 0.5).square().mean()), rel=1e-5)
     assert found["mae"] == pytest.approx(float((windows.y - 0.5).abs().mean()), rel=1e-5)
@@ -68,36 +56,6 @@ def test_errors_are_means_over_windows_steps_and_variables(series: Ett) -> None:
 def test_a_linear_map_forecasts_what_is_linear(tmp_path: Path) -> None:
     assert train(tmp_path, "linear").results["mse"] < 1e-3
     assert train(tmp_path, "repeat-last").results["mse"] > 1e-2
-
-
-def test_every_question_is_about_two_arms_and_is_judged() -> None:
-    def unchecked(arm: str, seed: int, mse: float) -> Record:
-        made = object.__new__(Record)
-        fields = {
-            "arm": arm, "seed": seed, "size": "cpu", "items": {},
-            "results": {"mse": mse, "mae": mse}, "metrics": [{"epoch": 1}],
-            "config": {"arm": arm}, "finished": "2026-11-25T00:00:00+00:00",
-            "experiment": "informer-ablations", "hardware": {"device": "cpu"},
-            "versions": {"torch": "2.13.0"},
-        }  # fmt: skip
-        for name, value in fields.items():
-            object.__setattr__(made, name, value)
-        return made
-
-    error = {"repeat-last": 1.2, "linear": 0.3, "vanilla": 0.7, "full-attention": 0.7}
-    found = answers(
-        ablations.QUESTIONS,
-        [
-            unchecked(arm, seed, error.get(arm, 0.8) + 0.001 * seed * row)
-            for row, arm in enumerate(ablations.ARMS)
-            for seed in range(3)
-        ],
-    )
-    assert len(found) == len(ablations.QUESTIONS) == len({c.key for c in found})
-    outcomes = {c.claim: c.verdict.outcome for c in found}
-    assert outcomes["An Informer beats the last value."] == "holds"
-    assert outcomes["Without positions forecasts are worse."] == "holds"
-    assert outcomes["Rotary positions forecast better than sinusoidal ones."] == "fails"
 
 
 def test_training_with_patience_ends_early_and_keeps_the_best_round(

@@ -1,6 +1,6 @@
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -17,19 +17,9 @@ TINY = {"d_model": 8, "n_heads": 2, "d_ff": 8, "rounds": 1, "steps": 2, "batch_s
 TINY |= {"seq_len": 8, "label_len": 4, "pred_len": 4}
 
 
-@pytest.fixture
-def series(monkeypatch: pytest.MonkeyPatch) -> Ett:
-    """One with short months."""
-    monkeypatch.setattr("course_lib.data.ett._HOURS_PER_MONTH", 24)
-    i = np.arange(24 * 20)
-    dates = np.datetime64("2016-07-01T00:00", "m") + i * 60
-    values = np.sin(i[:, None] / 4 + np.arange(7)) + 0.01 * i[:, None]
-    made = Ett("ETTh1", dates, values, "0" * 64)
-    monkeypatch.setattr(oil, "load_ett", lambda *_, **__: made)
-    return made
-
-
-def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path, series: Ett) -> None:
+def test_what_is_kept_gives_the_results_that_are_recorded(
+    tmp_path: Path, series: Callable[[str], Ett]
+) -> None:
     errors = {}
     for arm in ("informer", "linear"):
         config = oil.EXPERIMENT.config(arm, "cpu") | TINY
@@ -41,7 +31,7 @@ def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path, series
         write_tensors(tmp_path / f"{arm}-cpu-0.safetensors", *outcome.weights)
         errors[arm] = outcome.results["mse"]
     kept = load_forecasters(tmp_path)
-    test = oil.oil_alone(ett_windows(series, "test", 8, 4))
+    test = oil.oil_alone(ett_windows(series("ETTh1"), "test", 8, 4))
     assert test.x.shape[1:] == (8, 1) and kept.mean == pytest.approx(test.mean.item())
     again = measure(kept.model, test)["mse"]
     assert again == pytest.approx(errors["informer"], rel=1e-5)

@@ -2,39 +2,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from course_lib.data.ett import Ett
 from course_lib.experiments import informer_ablations as ablations
 from course_lib.experiments import informer_series as series
-from course_lib.experiments.questions import conclusions
-from course_lib.experiments.record import load_records
 from course_lib.experiments.registry import Experiment, Job, Outcome
 from course_lib.informer import Informer, InformerConfig
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
 TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
 TINY = replace(TINY, rounds=1, steps=1, batch_size=4)
-
-
-@pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which series were asked for; what comes has short months."""
-    monkeypatch.setattr("course_lib.data.ett._HOURS_PER_MONTH", 24)
-    names: list[str] = []
-
-    def load(name: str, **_: object) -> Ett:
-        names.append(name)
-        rows = {"ETTh1": 1, "ETTm1": 4}[name]
-        i = np.arange(24 * 20 * rows)
-        dates = np.datetime64("2016-07-01T00:00", "m") + i * (60 // rows)
-        values = np.sin(i[:, None] / 4 + np.arange(7)) + 0.01 * i[:, None]
-        return Ett(name, dates, values, "0" * 64)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(ablations, "load_ett", load)
-    return names
+pytestmark = pytest.mark.usefixtures("series")
 
 
 def train(what: Experiment, folder: Path, arm: str, **changed: object) -> Outcome:
@@ -104,13 +82,6 @@ def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows() -> None
         )
 
 
-def test_the_published_window_is_that_of_the_published_setting() -> None:
-    ours = series.HORIZONS.config("etth1-24-published", "cpu")
-    for key in ("series", "seq_len", "label_len", "pred_len", "published_factor"):
-        assert ours[key] == series.PUBLISHED.arms["etth1-24"][key]
-    assert "steps" not in series.HORIZONS.arms["etth1-24-published"]
-
-
 @pytest.mark.parametrize("arm", series.PUBLISHED.arms)
 def test_a_published_setting_is_one(arm: str) -> None:
     config: dict[str, Any] = series.PUBLISHED.config(arm, "full")
@@ -121,32 +92,9 @@ def test_a_published_setting_is_one(arm: str) -> None:
     assert config["label_len"] <= config["seq_len"]
 
 
-def test_the_other_series_is_read_for_whole_epochs() -> None:
-    config = series.ETTM1.config("vanilla", "full")
-    assert config["pred_len"] == 96
-    windows = 34_560 - config["seq_len"] - config["pred_len"] + 1
-    assert config["steps"] == windows // config["batch_size"]
-
-
-def test_questions_about_the_other_series_name_it() -> None:
-    asked = [question for question in series.ETTM1.questions if question.document != "control"]
-    assert all(question.claim.startswith("On ETTm1, ") for question in asked)
-
-
 def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
     for question in series.HORIZONS.questions:
         configs = [series.HORIZONS.config(arm, "cpu") for arm in question.arms]
         assert configs[0]["series"] == configs[1]["series"] and question.sign == -1
     # Two errors of each, and the control.
     assert len(series.HORIZONS.questions) == 2 * len(series._SETTINGS) + 1
-
-
-@pytest.mark.parametrize(
-    "what", [series.ETTM1, series.HORIZONS, series.TOKENS], ids=["ettm1", "horizons", "tokens"]
-)
-def test_every_question_is_judged_by_the_records_of_the_book(what: Experiment) -> None:
-    records = load_records(RESULTS, what.name)
-    found = conclusions(what, records, "cpu")
-    assert [c.key for c in found] == [question.key for question in what.questions]
-    seeds = {*what.sizes["cpu"].seeds}
-    assert all({*c.seeds} in (seeds, {*c.question.fresh}) for c in found)

@@ -1,4 +1,6 @@
-"""Copying, reversing, matching brackets: the drawn tasks, the arms and the rule."""
+"""Tasks that need order, and language models without positions."""
+
+from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -6,13 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments import SHIPPED_RESULTS, load_record, order_tasks
+from course_lib.data.translation import Vocabulary
+from course_lib.experiments import no_positions, order_tasks
+from course_lib.experiments.no_positions import CPU, Guesser, guesses, place_known
 from course_lib.experiments.order_tasks import ASK, FIRST_WORD, OrderRun, draw, right
-from course_lib.experiments.questions import answers
-from course_lib.experiments.registry import Job
+from course_lib.experiments.registry import Job, Outcome
 from course_lib.training import seeded_generator
-
-KEPT = load_record(SHIPPED_RESULTS / "order-tasks" / "copy-forwards-cpu-0.json")
 
 TINY = replace(
     order_tasks.CPU, length=4, n_words=6, n_test=8, d_model=8, n_heads=2, d_ff=8, n_layers=1,
@@ -95,15 +96,52 @@ def test_a_reader_of_both_ways_that_is_told_nothing_cannot_tell_brackets() -> No
     assert not torch.allclose(told, told[:1].expand_as(told), atol=1e-3)
 
 
-def test_the_rule_asks_each_task_of_each_reader() -> None:
-    records = [
-        replace(KEPT, arm=arm, seed=seed,
-                results={"accuracy": 0.9 - 0.4 * arm.endswith("none") - 0.01 * seed})
-        for arm in order_tasks.ARMS
-        for seed in range(3)
-    ]  # fmt: skip
-    found = answers(order_tasks.QUESTIONS, records)
-    assert len(found) == 6 and all(c.verdict.outcome == "holds" for c in found)
-    assert [c.key for c in found if c.control] == ["reverse both ways"]
-    assert {c.verdict.n for c in found} == {3}
-    assert answers(order_tasks.QUESTIONS, records[:3]) == []
+SMALL = {"n_train": 64, "n_test": 20, "d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1,
+         "epochs": 2, "n_probed": 20, "n_places": 4}  # fmt: skip
+
+
+def train(folder: Path, arm: str, seed: int = 0) -> Outcome:
+    config = no_positions.EXPERIMENT.config(arm, "cpu") | SMALL
+    job = Job(arm, config, seed, torch.device("cpu"), folder / "c.pt", False)
+    return no_positions.EXPERIMENT.train(job)
+
+
+@pytest.mark.parametrize("arm", no_positions.ARMS)
+def test_every_arm_guesses_and_is_probed(arm: str, tmp_path: Path) -> None:
+    told = train(tmp_path, arm)
+    assert 0 <= told.results["accuracy"] <= 1 and 0 <= told.results["place"] <= 1
+    assert len(told.metrics) == 2 and told.data[0].variant == "seed 0"
+
+
+def test_forwards_sees_no_later_word_and_both_ways_all() -> None:
+    tokens = torch.tensor([[1, 5, 6, 7, 2]])
+    later = tokens.clone()
+    later[0, 3] = 8
+    for causal in (True, False):
+        model = Guesser(replace(CPU, causal=causal), 10, seeded_generator(0)).eval()
+        with torch.no_grad():
+            same = torch.allclose(model(tokens)[0, :3], model(later)[0, :3])
+        assert same is causal
+
+
+def test_without_positions_both_ways_knows_no_order_and_forwards_does() -> None:
+    settings = replace(CPU, positions="none", n_probed=30, n_places=4)
+    tokens = torch.tensor([[5, 6, 7, 8]])
+    known = {}
+    for causal in (True, False):
+        model = Guesser(replace(settings, causal=causal), 20, seeded_generator(0)).eval()
+        with torch.no_grad():
+            there, back = model.encode(tokens), model.encode(tokens.flip(1)).flip(1)
+        assert torch.allclose(there, back, atol=1e-5) is not causal
+        known[causal] = place_known(model, settings, 20, seed=0)
+    assert known[False] < 0.45 < known[True] + 0.1
+
+
+def test_what_is_asked_for() -> None:
+    tokens = torch.tensor([[1, 5, 6, 2, 0, 0]])
+    forwards = Guesser(CPU, 10, seeded_generator(0))
+    assert guesses(forwards, tokens, 0.5, seeded_generator(1))[1].tolist() == [5, 6, 2]
+    both = Guesser(replace(CPU, causal=False), 10, seeded_generator(0))
+    # The ends are not hidden, and neither is padding.
+    assert guesses(both, tokens, 1.0, seeded_generator(1))[1].tolist() == [5, 6]
+    assert Vocabulary.unk == 3

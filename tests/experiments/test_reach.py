@@ -248,23 +248,6 @@ def test_the_distance_is_told_in_shares_of_the_documents_setting() -> None:
     assert extent(few)["data"] == 20 and extent(few)["steps"] == extent(few | {"share": 1})["steps"]
 
 
-def test_estimated_weights_are_near_those_that_records_count() -> None:
-    """The share is computed from widths: no model is built to say it."""
-    records = load_records(SHIPPED_RESULTS, "informer-ablations")
-    what = EXPERIMENTS["informer-ablations"]
-    counted = {
-        size: next(
-            r.results["n_parameters"]
-            for r in records
-            if (r.arm, r.size) == ("full-attention", size)
-        )
-        for size in ("cpu", "day")
-    }
-    guessed = {size: extent(what.config("full-attention", size))["weights"] for size in counted}
-    ratio = guessed["cpu"] / guessed["day"] / (counted["cpu"] / counted["day"])
-    assert 0.7 < ratio < 1.4
-
-
 def test_each_question_is_settled_once() -> None:
     records = load_records(SHIPPED_RESULTS, "scene-positions")
     what = EXPERIMENTS["scene-positions"]

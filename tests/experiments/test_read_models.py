@@ -249,17 +249,3 @@ def test_probes_see_what_is_there_and_what_is_not() -> None:
     # All verbs called plural: nothing to be told, and nothing to be missed.
     assert found["probe"]["hidden verb, 0"] == found["probe_majority"]["hidden verb"] == 1.0
     assert found["probe"]["subject, word"] < found["probe"]["subject, 3"]
-
-
-def test_parts_of_a_task_are_its_sentences() -> None:
-    reader = load_reader()
-    _, test = read_words.make_data(read_words.CPU, 0)
-    task = read_words.verb_task(test[:30], reader.vocabulary)
-    with torch.no_grad():
-        whole = read_words.number_log_odds(reader.model, task)
-        parts = [read_words.number_log_odds(reader.model, task.part(slice(a, a + 15)))
-                 for a in (0, 15)]  # fmt: skip
-    assert torch.allclose(torch.cat(parts), whole, atol=1e-4)
-    part = task.part(slice(15, 30))
-    assert torch.equal(part.words(), task.words()[15:])
-    assert torch.equal(part.batch.relations["agreement"], task.batch.relations["agreement"][15:])

@@ -1,12 +1,16 @@
+"""Records: what is kept of a run, and of the machine."""
+
 import json
 import platform
-from dataclasses import replace
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from course_lib.experiments import provenance
 from course_lib.experiments.record import (
     DataUse,
     Record,
@@ -186,15 +190,6 @@ def test_a_record_that_was_cut_off_is_named_with_what_to_do(tmp_path: Path, shar
         load_record(path)
 
 
-@pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "null"])
-def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "a-test" / "plain-cpu-0.json"
-    path.parent.mkdir()
-    path.write_text(content)
-    with pytest.raises(RecordError, match=r"plain-cpu-0\.json"):
-        load_record(path)
-
-
 def test_pairs_share_their_seed() -> None:
     def seeded(arm: str, *seeds: int) -> list[Record]:
         return [make(arm=arm, seed=seed) for seed in seeds]
@@ -207,7 +202,42 @@ def test_pairs_share_their_seed() -> None:
     ]
 
 
-def test_records_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        make().seed = 1  # type: ignore[misc]
-    assert replace(make(), seed=1).seed == 1
+def test_hardware_names_the_kind_and_not_the_machine() -> None:
+    found = provenance.hardware(torch.device("cpu"))
+    assert found["device"] == "cpu" and found["processor"] and found["threads"] >= 1
+    assert platform.node() not in found.values()
+
+
+def test_versions_hold_the_build_of_torch() -> None:
+    assert provenance.versions()["torch"] == torch.__version__
+
+
+def test_commit_is_that_of_the_checkout_or_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(provenance.parent_commit()) in (0, 40)
+
+    def no_git(*args: object, **kwargs: object) -> None:
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(subprocess, "run", no_git)
+    assert provenance.parent_commit() == ""
+
+
+def test_a_tree_is_clean_until_something_is_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
+    assert provenance.is_clean() is None
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert provenance.is_clean() is True
+    (tmp_path / "new.py").touch()
+    assert provenance.is_clean() is False
+
+
+def test_a_lap_counts_work_and_starts_anew() -> None:
+    clock = provenance.Clock(torch.device("cpu"))
+    start = time.process_time()
+    while time.process_time() - start < 0.05:
+        pass
+    first, second = clock.lap(), clock.lap()
+    assert first["wall_seconds"] > 0.04 and first["device_seconds"] > 0.04
+    assert second["wall_seconds"] < first["wall_seconds"]

@@ -1,4 +1,5 @@
 import dataclasses
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -9,19 +10,22 @@ from course_lib import experiments
 from course_lib.experiments import (
     EXPERIMENTS,
     bill,
-    conclusions,
+    contrastive,
+    cost,
     decided,
+    extrapolation,
+    favit_operators,
     get,
     load_records,
     run,
     runner,
+    vit_ablations,
 )
 from course_lib.experiments.questions import Question
 from course_lib.experiments.record import DataUse, write_record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
 from course_lib.experiments.source import EARLIER
 from course_lib.experiments.unattended import missing
-from course_lib.training import fit
 
 
 def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) -> Experiment:
@@ -63,12 +67,6 @@ def test_every_arm_and_seed_gets_a_record(tmp_path: Path) -> None:
     record = load_records(tmp_path / "results", "toy")[0]
     assert record.config == {"epochs": 1, "width": 2}
     assert (record.wall_seconds, record.device_seconds) == (1.0, 2.0)
-
-
-def test_pairs_are_completed_seed_by_seed(tmp_path: Path) -> None:
-    calls: list[tuple[str, int]] = []
-    go(toy(calls), tmp_path)
-    assert calls[:4] == [("small", 0), ("big", 0), ("small", 1), ("big", 1)]
 
 
 def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
@@ -142,15 +140,6 @@ def test_what_is_not_there_is_refused(
         bill(toy([]), results_dir=tmp_path, **kwargs)  # type: ignore[arg-type]
 
 
-def test_conclusions_come_from_the_records(tmp_path: Path) -> None:
-    what = toy([])
-    assert conclusions(what, [], "cpu") == []
-    go(what, tmp_path)
-    (found,) = conclusions(what, load_records(tmp_path / "results"), "cpu")
-    assert conclusions(what, load_records(tmp_path / "results"), "full") == []
-    assert found.verdict.outcome == "holds" and "Big is better" in str(found)
-
-
 def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -> None:
     (asked,) = toy([]).questions
     what = dataclasses.replace(toy([]), questions=[dataclasses.replace(asked, fresh=(7, 8))])
@@ -179,35 +168,6 @@ def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
 
     go(train, tmp_path)
     assert list((tmp_path / "runs" / "toy").iterdir()) == []
-
-
-def test_a_run_whose_loss_is_no_number_says_which_and_where_to_go_on(tmp_path: Path) -> None:
-    @experiment("toy", "", {"a": {}}, {"cpu": Size({"rate": 2.5}, (0,), 1, "")})
-    def train(job: Job) -> Outcome:
-        model = torch.nn.Linear(1, 1)
-        steps: list[int] = []
-
-        def loss(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
-            steps.append(1)
-            return model(x).sum() * (float("nan") if len(steps) > 7 else 1.0)
-
-        fit(
-            model,
-            torch.optim.SGD(model.parameters(), lr=0.1),
-            lambda epoch: [torch.ones(1, 1)] * 3,
-            loss,
-            epochs=4,
-            checkpoint=job.checkpoint,
-        )
-        raise AssertionError("it must not come so far")
-
-    with pytest.raises(FloatingPointError) as error:
-        go(train, tmp_path)
-    (kept,) = (tmp_path / "runs" / "toy").iterdir()
-    assert "toy a cpu seed 0: loss is nan at step 7, in epoch 3" in str(error.value)
-    assert f"the last good checkpoint is {kept}, after epoch 2" in str(error.value)
-    assert 'config {"rate": 2.5}' in str(error.value)
-    assert load_records(tmp_path / "results") == []
 
 
 # No records ship of an experiment that readers are asked to run, and the recipes are kept to be
@@ -271,6 +231,41 @@ def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
     assert experiments.stale({what.name: what}, records) == records[1:]
 
 
-def test_unknown_experiments_are_refused() -> None:
-    with pytest.raises(ValueError, match="'vit'"):
-        get("vit")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: get("vit"), "'vit'"),
+        (
+            lambda: contrastive.Scorer("both", contrastive.CPU, torch.Generator()),
+            "layout is 'both', wanted one of separate",
+        ),
+        (
+            lambda: cost.RecallModel("dense", cost.CPU, 0),
+            "kind is 'dense', wanted one of full, window",
+        ),
+        (
+            lambda: extrapolation.LanguageModel(
+                dataclasses.replace(extrapolation.CPU, positions="nope"), 10, torch.Generator()
+            ),
+            "positions is 'nope', wanted one of sinusoidal",
+        ),
+        (
+            lambda: vit_ablations.make_model(
+                dataclasses.replace(vit_ablations.CPU, kind="lstm"), 0
+            ),
+            "'lstm'",
+        ),
+        (
+            lambda: favit_operators.make_fusing(
+                favit_operators.FusionRun(
+                    **get("favit-operators").config("mean", "cpu") | {"family": "cvt"}
+                ),
+                0,
+            ),
+            "'cvt', wanted 'favit' or 'swin'",
+        ),
+    ],
+)
+def test_what_is_unknown_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

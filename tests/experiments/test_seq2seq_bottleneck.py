@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from course_lib.decoding import Decoded
-from course_lib.experiments import SHIPPED_RESULTS, corpora, load_record
+from course_lib.experiments import SHIPPED_RESULTS, load_record
 from course_lib.experiments import seq2seq_bottleneck as bottleneck
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
@@ -30,37 +30,6 @@ def test_an_arm_is_measured_over_length(tmp_path: Path) -> None:
     assert sum(counts.values()) == 40 and set(counts) == {"3", "4", "5", "6"}
     mean = sum(outcome.results["exact_by_length"][k] * n for k, n in counts.items()) / 40
     assert mean == pytest.approx(outcome.results["exact"], abs=1e-3)
-
-
-def test_same_seed_same_result(tmp_path: Path) -> None:
-    def clean(rows: list[dict[str, float]]) -> list[dict[str, float]]:
-        return [{k: v for k, v in row.items() if "seconds" not in k} for row in rows]
-
-    a = bottleneck.EXPERIMENT.train(job(tmp_path / "a"))
-    b = bottleneck.EXPERIMENT.train(job(tmp_path / "b"))
-    assert clean(a.metrics) == clean(b.metrics) and a.results == b.results and a.data == b.data
-
-
-def test_a_run_cut_off_goes_on_from_its_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = bottleneck.EXPERIMENT.train(job(tmp_path / "whole"))
-    real = corpora.exact_matches
-    calls = []
-
-    def interrupted(*args: object) -> list[bool]:
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(corpora, "exact_matches", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        bottleneck.EXPERIMENT.train(job(tmp_path / "cut"))
-    monkeypatch.setattr(corpora, "exact_matches", real)
-    resumed = bottleneck.EXPERIMENT.train(job(tmp_path / "cut"))
-    assert resumed.results == whole.results
-    assert resumed.metrics[1]["loss"] == whole.metrics[1]["loss"]
 
 
 def test_data_of_two_seeds_share_the_test_sentences() -> None:

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import image_models, vit_2026, vit_ablations
 from course_lib.experiments.image_models import ModelRun
 from course_lib.experiments.registry import Job
@@ -141,12 +140,7 @@ def test_lengths_are_those_of_patches_before_the_last_norm(arm: str) -> None:
     assert said["above_2"] == said["above_4"] == pytest.approx(1 / 64)
 
 
-def test_a_run_keeps_accuracy_and_lengths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def load(split: str) -> Cifar10:
-        made = shape_images(50, torch.Generator().manual_seed(int(split == "train")))
-        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
-
-    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
+def test_a_run_keeps_accuracy_and_lengths(shapes_as_cifar: None, tmp_path: Path) -> None:
     config = vit_ablations.as_config(
         replace(SMALL, **ARMS["all"], n_train=50, n_watched=20, epochs=1)
     )

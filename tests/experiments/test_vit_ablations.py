@@ -1,56 +1,32 @@
+"""A vision transformer with parts taken out, and on CIFAR-10 as it is."""
+
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from course_lib.data import Cifar10, shape_images
 from course_lib.experiments import (
-    SHIPPED_RESULTS,
-    load_record,
+    EXPERIMENTS,
     vit_ablations,
+    vit_cifar10,
     vit_questions,
     vit_rivals,
 )
-from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
-from course_lib.experiments.vit_ablations import CPU, FULL, SeeingRun, make_model
+from course_lib.experiments.vit_ablations import CPU, SeeingRun, make_model
 from course_lib.hybrid import Hybrid
 from course_lib.resnet import ResNet
-from course_lib.vit import ViT
-
-KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
+from course_lib.vit import ViT, ViTConfig
 
 SMALL = {"n_train": 200, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2, "n_heads": 2,
          "d_ff": 32}  # fmt: skip
-
-
-@pytest.fixture
-def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quadrants of shapes in the place of CIFAR-10."""
-
-    def load(split: str) -> Cifar10:
-        n, seed = (200, 0) if split == "train" else (50, 1)
-        made = shape_images(n, torch.Generator().manual_seed(seed))
-        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
-
-    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
 
 
 def train(folder: Path, arm: str = "whole", **changes: object) -> Outcome:
     config = asdict(CPU) | SMALL | changes
     job = Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False)
     return vit_ablations.EXPERIMENT.train(job)
-
-
-def record(arm: str, seed: int, accuracy: float) -> Record:
-    row = {"epoch": 1, "accuracy": accuracy - 0.1 - 0.01 * seed}
-    last = {"epoch": 2, "accuracy": accuracy}
-    far = {"1.1": 8.0, "2.1": 9.0 + 0.1 * seed}
-    results = {"accuracy": accuracy, "attention_distance": far}
-    run = replace(KEPT, arm=arm, seed=seed, metrics=[row, last], results=results)
-    return replace(run, finished="2026-11-25T00:00:00+00:00")
 
 
 def test_a_run_reports_all_test_images_and_distances(shapes_as_cifar: None, tmp_path: Path) -> None:
@@ -84,22 +60,11 @@ def test_kinds_of_networks(kind: str, made: type) -> None:
     assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
-def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="'lstm'"):
-        make_model(replace(CPU, kind="lstm"), 0)  # type: ignore[arg-type]
-
-
 def test_a_resnet_of_seed_0_keeps_its_weights(shapes_as_cifar: None, tmp_path: Path) -> None:
     kept = train(tmp_path, "resnet", kind="resnet", epochs=1).weights
     assert kept is not None
     config, variant = kept[1]["config"], kept[1]["variant"]
     assert '"kind": "resnet"' in config and variant == "shapes"
-
-
-def test_full_is_the_setting_of_the_report() -> None:
-    assert (FULL.d_model, FULL.n_layers, FULL.n_heads, FULL.d_ff) == (400, 6, 8, 512)
-    assert (FULL.epochs, FULL.batch_size, FULL.learning_rate) == (300, 100, 0.1)
-    assert (FULL.optimizer, FULL.crop, FULL.n_train, FULL.patch_size) == ("sgd", True, 50_000, 4)
 
 
 @pytest.mark.parametrize("module", [vit_ablations, vit_questions, vit_rivals])
@@ -109,39 +74,83 @@ def test_arms_change_settings_that_there_are(module: object) -> None:
         assert (made == CPU) == (name in ("whole", "vit"))
 
 
-def test_conclusions_follow_the_records() -> None:
-    records = [
-        record(arm, seed, 0.5 + 0.01 * seed - drop)
-        for arm, drop in (
-            ("whole", 0.0),
-            ("no-norm", 0.05),
-            ("no-residual", 0.02),
-            ("quarter", 0.2),
-        )
-        for seed in range(3)
-    ]
-    found = {c.claim: c.verdict.outcome for c in answers(vit_ablations.QUESTIONS, records)}
-    assert set(found.values()) == {"holds"} and len(found) == 5
+EXPERIMENT = EXPERIMENTS["vit-cifar10"]
 
 
-def test_questions_have_no_records_and_a_control() -> None:
-    assert vit_questions.EXPERIMENT.sizes["cpu"].seeds == ()
-    records = [record(arm, seed, 0.5 - drop) for arm, drop in (("whole", 0.0), ("sgd", 0.1))
-               for seed in range(3)]  # fmt: skip
-    said = answers(vit_questions.QUESTIONS, records)
-    assert [c.verdict.outcome for c in said] == ["fails", "holds"]
-    assert [c.control for c in said] == [False, True]
-    assert answers(vit_questions.QUESTIONS, []) == []
+def job(folder: Path, **changes: object) -> Job:
+    small = {"n_train": 200, "epochs": 2, "d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32}
+    config = EXPERIMENT.config("fixed", "cpu") | small | changes
+    return Job("fixed", config, 0, torch.device("cpu"), folder / "c.pt", False)
 
 
-def test_rivals_are_judged_on_few_images_and_on_more() -> None:
-    levels = {"resnet-few": 0.5, "vit-few": 0.4, "resnet": 0.6, "vit": 0.55}
-    # Seeds move the arms together, and the gaps by a thousandth.
-    records = [record(arm, seed, level + 0.01 * seed + 0.001 * seed * (arm == "resnet-few"))
-               for arm, level in levels.items() for seed in range(3)]  # fmt: skip
-    assert [c.verdict.outcome for c in answers(vit_rivals.QUESTIONS, records)] == [
-        "holds",
-        "holds",
-        "holds",
-    ]
-    assert answers(vit_rivals.QUESTIONS, []) == []
+def test_a_run_reports_accuracy_and_data(shapes_as_cifar: None, tmp_path: Path) -> None:
+    outcome = EXPERIMENT.train(job(tmp_path))
+    assert outcome.data[0].variant == "shapes"
+    assert [row["epoch"] for row in outcome.metrics] == [1, 2]
+    assert outcome.results["accuracy"] == outcome.metrics[-1]["accuracy"]
+    assert 0 <= outcome.results["accuracy"] <= 1
+
+
+def test_the_arm_decides_about_positions(shapes_as_cifar: None, tmp_path: Path) -> None:
+    fixed = EXPERIMENT.train(job(tmp_path / "a"))
+    none = EXPERIMENT.train(job(tmp_path / "b", positions="none"))
+    assert fixed.metrics[0]["loss"] != none.metrics[0]["loss"]
+    assert fixed.results["n_parameters"] == none.results["n_parameters"]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_both_optimisers_and_crops_run(
+    shapes_as_cifar: None, tmp_path: Path, optimizer: str
+) -> None:
+    changes = {"optimizer": optimizer, "epochs": 1, "learning_rate": 0.01, "crop": True}
+    outcome = EXPERIMENT.train(job(tmp_path, **changes))
+    assert outcome.metrics[0]["lr"] < 0.01
+
+
+def test_full_is_the_setting_of_the_report() -> None:
+    full = vit_ablations.SeeingRun(**EXPERIMENT.config("fixed", "full"))
+    assert (full.epochs, full.batch_size, full.learning_rate, full.weight_decay) == (
+        300,
+        100,
+        0.1,
+        1e-4,
+    )
+    assert (full.d_model, full.n_layers, full.n_heads, full.d_ff) == (400, 6, 8, 512)
+    assert full.optimizer == "sgd" and full.crop and full.std == "image" and full.n_train == 50_000
+    config = ViTConfig(
+        d_model=full.d_model, n_layers=full.n_layers, n_heads=full.n_heads, d_ff=full.d_ff
+    )
+    assert sum(p.numel() for p in ViT(config).parameters()) == 6_347_082
+
+
+def test_crops_are_windows_of_the_padded_image() -> None:
+    images = torch.randint(1, 256, (64, 3, 32, 32), dtype=torch.uint8)
+    made = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=True)
+    padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
+    shifts = set()
+    for image, candidates in zip(made, padded, strict=True):
+        found = [
+            (flipped, down, right)
+            for flipped in (False, True)
+            for down in range(9)
+            for right in range(9)
+            if torch.equal(
+                image,
+                (candidates.flip(-1) if flipped else candidates)[
+                    :, down : down + 32, right : right + 32
+                ],
+            )
+        ]
+        assert len(found) == 1
+        shifts.add(found[0])
+    assert len(shifts) > 30 and {flipped for flipped, _, _ in shifts} == {True, False}
+
+
+def test_without_crop_images_are_only_flipped() -> None:
+    images = torch.randint(0, 256, (200, 3, 8, 8), dtype=torch.uint8)
+    made = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=False)
+    same = (made == images).flatten(1).all(dim=1)
+    flipped = (made == images.flip(-1)).flatten(1).all(dim=1)
+    assert (same | flipped).all() and 60 < same.sum() < 140
+    again = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=False)
+    assert torch.equal(made, again)

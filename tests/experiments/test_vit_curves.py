@@ -1,4 +1,4 @@
-"""300 epochs of a vision transformer: what is kept of them, and what is said of the columns."""
+"""Long runs of a vision transformer: what is kept of them, and what is said of the columns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.data import Cifar10, shape_images
-from course_lib.experiments import SHIPPED_RESULTS, load_record, vit_ablations, vit_curves
+from course_lib.data.cifar import normalise
+from course_lib.experiments import (
+    SHIPPED_RESULTS,
+    load_record,
+    vit_ablations,
+    vit_curves,
+    vit_recipe,
+)
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_curves import EPOCHS, by_epoch
+from course_lib.training import write_tensors
+from course_lib.vit import load_kept
 
 KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
@@ -25,15 +33,8 @@ PRINTED: dict[str, tuple[float, ...]] = {
 }
 
 
-def train(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
-    """Eleven epochs of a tiny model on shapes in the place of CIFAR-10."""
-
-    def load(split: str) -> Cifar10:
-        n, seed = (60, 0) if split == "train" else (50, 1)
-        made = shape_images(n, torch.Generator().manual_seed(seed))
-        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
-
-    monkeypatch.setattr(vit_ablations, "load_cifar10", load)
+def train(folder: Path) -> Outcome:
+    """Eleven epochs of a tiny model."""
     small = {"n_train": 60, "n_watched": 20, "epochs": 11, "d_model": 16, "n_layers": 1,
              "n_heads": 2, "d_ff": 16}  # fmt: skip
     config = vit_curves.EXPERIMENT.config("whole", "cpu") | small
@@ -42,9 +43,9 @@ def train(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 
 def test_a_run_keeps_every_epoch_and_those_of_the_table(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    shapes_as_cifar: None, tmp_path: Path
 ) -> None:
-    outcome = train(tmp_path, monkeypatch)
+    outcome = train(tmp_path)
     rows = outcome.metrics
     assert [row["epoch"] for row in rows] == list(range(1, 12))
     assert outcome.results["validation_loss"] == {"10": rows[9]["test_loss"]}
@@ -97,3 +98,50 @@ def test_the_small_size_keeps_the_reports_recipe() -> None:
     smaller = {"patch_size", "d_model", "n_layers", "n_heads", "d_ff", "n_train", "n_watched"}
     assert {key for key in full if cpu[key] != full[key]} == smaller
     assert (cpu["epochs"], cpu["optimizer"], cpu["learning_rate"]) == (300, "sgd", 0.1)
+
+
+pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
+
+
+def job(folder: Path, arm: str = "few", seed: int = 0, **changes: object) -> Job:
+    small = {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_model": 16,
+             "n_layers": 1, "n_heads": 2, "d_ff": 32}  # fmt: skip
+    config = vit_recipe.CPU | vit_recipe.ARMS[arm] | small | changes
+    return Job(arm, config, seed, torch.device("cpu"), folder / f"{arm}.pt", False)
+
+
+def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> None:
+    outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, "many"))
+    assert outcome.weights is not None
+    write_tensors(tmp_path / "many-cpu-0.safetensors", *outcome.weights)
+    kept = load_kept("many", tmp_path)
+    right = (kept.logits.argmax(-1) == kept.labels).float().mean().item()
+    assert right == pytest.approx(outcome.results["accuracy"], abs=1e-6)
+    assert kept.variant == "shapes" and kept.model is not None
+    images = normalise(vit_ablations.load_cifar10("test").images)
+    with torch.no_grad():
+        torch.testing.assert_close(kept.model(images), kept.logits, atol=2e-3, rtol=2e-3)
+
+
+def test_only_the_first_seed_of_two_arms_is_kept(tmp_path: Path) -> None:
+    assert vit_recipe.EXPERIMENT.train(job(tmp_path / "a", "few", seed=1)).weights is None
+    assert vit_recipe.EXPERIMENT.train(job(tmp_path / "b", "augmented")).weights is None
+    kept = vit_recipe.EXPERIMENT.train(job(tmp_path / "c", "few")).weights
+    assert kept is not None and set(kept[0]) == {"logits", "labels"}
+
+
+def test_arms_are_trained_differently(tmp_path: Path) -> None:
+    losses = set()
+    for arm in vit_recipe.ARMS:
+        outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, arm))
+        assert [row["epoch"] for row in outcome.metrics] == [1, 2]
+        losses.add(outcome.metrics[-1]["loss"])
+    assert len(losses) == len(vit_recipe.ARMS)
+
+
+def test_all_arms_take_the_same_number_of_steps() -> None:
+    steps = {
+        config["epochs"] * config["n_train"] // config["batch_size"]
+        for config in (vit_recipe.EXPERIMENT.config(arm, "cpu") for arm in vit_recipe.ARMS)
+    }
+    assert steps == {1000}

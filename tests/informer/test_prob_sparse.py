@@ -255,17 +255,6 @@ def test_no_query_is_changed_by_what_comes_later(with_mask):
             torch.testing.assert_close(alone, out[:, :, :t])
 
 
-def test_the_published_ranking_lets_the_future_in():
-    attend = ProbSparse(SparseRules(1).published(), causal=True).eval()
-    changed = 0
-    for seed in range(20):
-        q, k, v = draw(3, 1, 1, T, 8, seed=seed)
-        out = attend(q, k, v)
-        k[:, :, -1] *= -3
-        changed += not torch.allclose(attend(q, k, v)[:, :, :-1], out[:, :, :-1])
-    assert changed >= 10
-
-
 def test_a_sequence_is_the_same_in_every_batch():
     q, k, v = draw(3, 4, 2, T, 8)
     attend = ProbSparse(SparseRules(1)).eval()

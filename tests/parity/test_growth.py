@@ -1,4 +1,4 @@
-"""Every variant attends, in the numbers of operations that it says; nothing is timed."""
+"""Operations and memory grow as the theory says, and every variant attends; nothing is timed."""
 
 import math
 
@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from course_tests.parity.growth import FULL, VARIANTS
+from course_tests.benchmarks.timing import forward_pass, peak_memory
+from course_tests.parity.growth import FULL, SCALING, VARIANTS
 
 # The counter does not know the fused kernel of the CPU.
 FUSED = {
@@ -64,16 +65,37 @@ def test_only_the_causal_ones_hide_what_comes(name):
         assert not torch.equal(full(changed)[:, :-1], full(x)[:, :-1])
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_same_generator_gives_the_same_layer(name):
-    before = torch.random.get_rng_state()
-    (a, tokens), (b, same) = made(name, 64), made(name, 64)
-    assert torch.equal(tokens[0], same[0]) and torch.equal(before, torch.random.get_rng_state())
-    with torch.no_grad():
-        assert torch.equal(a(*tokens), b(*same))
-
-
 @pytest.mark.parametrize("length", [16, 100, 128, 144])
 def test_a_length_that_is_no_grid_is_refused(length):
     with pytest.raises(ValueError, match=f"length is {length}, wanted a power of 4"):
         made("pvt", length)
+
+
+LENGTHS = 512, 1024, 2048
+
+
+def slope(values):
+    """The power between the ends of the lengths."""
+    return math.log2(values[-1] / values[0]) / math.log2(LENGTHS[-1] / LENGTHS[0])
+
+
+def calls(name):
+    return [forward_pass(*SCALING[name].grown(n)) for n in LENGTHS]
+
+
+def multiplied(call):
+    with FlopCounterMode(display=False, custom_mapping=FUSED) as counter:
+        call()
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize("name", SCALING)
+def test_memory_grows_with_the_power_stated(name):
+    measured = slope([peak_memory(call) for call in calls(name)])
+    assert measured == pytest.approx(SCALING[name].memory_power, abs=0.2)
+
+
+@pytest.mark.parametrize("name", SCALING)
+def test_operations_of_functions_grow_with_the_power_stated(name):
+    measured = slope([multiplied(call) for call in calls(name)])
+    assert measured == pytest.approx(SCALING[name].power, abs=0.1)

@@ -145,13 +145,6 @@ def test_compile_traces_it_whole(name):
     assert_traced(name, ALL[name].fast)
 
 
-# The explicit one is for reading.
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in COMPILES if ALL[n].fast])
-def test_compile_traces_the_explicit_path_whole(name):
-    assert_traced(name, False)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_saved_and_loaded_it_is_the_same(name):
     mechanism = ALL[name]

@@ -42,17 +42,6 @@ def test_both_paths_agree(positions):
     torch.testing.assert_close(logits, explicit(x), atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("positions", ["axial", "mixed"])
-def test_rotations_know_offsets_and_no_places(positions):
-    rotation = make(positions, pooling="mean").rotations[0]
-    alike = torch.randn(1, 2, 1, 8, generator=torch.Generator().manual_seed(0)).expand(1, 2, 9, 8)
-    q, k = rotation(alike, alike)
-    scores = (q @ k.mT)[0].unflatten(2, (3, 3)).unflatten(1, (3, 3))
-    one_down, elsewhere = scores[:, 0, 0, 1, 0], scores[:, 1, 2, 2, 2]
-    torch.testing.assert_close(one_down, elsewhere, atol=1e-5, rtol=0)
-    assert not torch.allclose(one_down, scores[:, 0, 0, 0, 1], atol=1e-3)
-
-
 def test_mixed_rotations_are_learned_in_each_layer():
     model = make("mixed")
     model(images()).square().sum().backward()

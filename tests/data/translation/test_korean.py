@@ -1,7 +1,6 @@
 """The Korean half of the generated corpus, and its letters."""
 
 import unicodedata
-from collections import Counter
 from random import Random
 
 import pytest
@@ -42,17 +41,6 @@ def test_every_word_of_both_sides_is_aligned() -> None:
     for pair in PAIRS:
         assert {i for i, _ in pair.alignment} == set(range(len(pair.source))), pair
         assert {j for _, j in pair.alignment} == set(range(len(pair.target))), pair
-
-
-def test_alignment_has_one_to_one_one_to_many_and_many_to_one() -> None:
-    kinds = set()
-    for pair in PAIRS:
-        sources, targets = (
-            Counter(i for i, _ in pair.alignment),
-            Counter(j for _, j in pair.alignment),
-        )
-        kinds |= {(min(sources[i], 2), min(targets[j], 2)) for i, j in pair.alignment}
-    assert {(1, 1), (2, 1), (1, 2)} <= kinds
 
 
 def test_the_verb_comes_last_and_moves_to_the_middle() -> None:
@@ -96,14 +84,6 @@ def test_own_takes_its_gender_from_the_subject() -> None:
             seen.add(possessive)
             assert possessive == subject, pair
     assert {"his", "her", "my"} <= seen
-
-
-def test_questions_put_do_first() -> None:
-    questions = [pair for pair in PAIRS if pair.source[-1] == "?"]
-    assert len(questions) > 100
-    for pair in questions:
-        assert pair.target[0] in ("do", "does", "did")
-        assert (len(pair.source) - 2, 0) in pair.alignment
 
 
 def test_the_sentence_of_the_lecture_is_in_the_grammar() -> None:

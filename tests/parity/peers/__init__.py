@@ -16,11 +16,7 @@ __all__ = ["Lambda", "Mechanism", "Reference", "floats", "mechanisms"]
 
 @cache
 def mechanisms() -> dict[str, Mechanism]:
-    """All mechanisms by name, collected from the modules of this package.
-
-    Raises:
-        ValueError: If two have the same name.
-    """
+    """All mechanisms by name, collected from the modules of this package."""
     found: dict[str, Mechanism] = {}
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")

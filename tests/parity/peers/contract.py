@@ -11,16 +11,7 @@ from torch import Tensor, nn
 
 
 class Lambda(nn.Module):
-    """A function as a module without weights, a lambda layer.
-
-    Args:
-        function: Called with what the module is called with.
-        fixed: Keyword arguments of every call.
-
-    Example:
-        >>> Lambda(torch.add, alpha=2)(torch.tensor(1.0), torch.tensor(3.0))
-        tensor(7.)
-    """
+    """A function as a module without weights, a lambda layer."""
 
     def __init__(self, function: Callable[..., Any], **fixed: Any) -> None:
         super().__init__()
@@ -33,14 +24,7 @@ class Lambda(nn.Module):
 
 
 def configured(kind: Callable[..., nn.Module], config: type, **fixed: Any) -> Callable[..., Any]:
-    """Make the builder of a model whose configuration has fields named like a mechanism's sizes.
-
-    Args:
-        kind: The model, made from its configuration.
-        config: The dataclass; ``max_len`` and ``vocab_size`` are ``length + n_new`` and
-            ``n_words``.
-        **fixed: Fields that no size sets.
-    """
+    """Make the builder of a model whose configuration has fields named like a mechanism's sizes."""
 
     def build(*, fast: bool, **sizes: int) -> nn.Module:
         sizes |= {"max_len": sizes.get("length", 0) + sizes.get("n_new", 0)}
@@ -52,13 +36,7 @@ def configured(kind: Callable[..., nn.Module], config: type, **fixed: Any) -> Ca
 
 
 def built(kind: Callable[..., nn.Module], *names: str, **fixed: Any) -> Callable[..., nn.Module]:
-    """Make the builder of a layer whose arguments are a mechanism's sizes.
-
-    Args:
-        kind: The layer; ``fused`` says whether it takes its fast path.
-        *names: Sizes in its order, or ``keyword=size``, each as :func:`drawn` has it.
-        **fixed: Arguments that no size sets.
-    """
+    """Make the builder of a layer whose arguments are a mechanism's sizes."""
 
     def build(*, fast: bool, **sizes: int) -> nn.Module:
         placed = (_size(name, sizes) for name in names if "=" not in name)
@@ -73,14 +51,7 @@ def called(
     *names: str,
     **fixed: Any,
 ) -> Callable[..., Lambda]:
-    """Make the builder of a function of queries, keys and values.
-
-    Args:
-        fused: Its fast path.
-        explicit: The same, which returns the weights, too.
-        *names: Sizes that it takes, as ``keyword=size``.
-        **fixed: Arguments that no size sets.
-    """
+    """Make the builder of a function of queries, keys and values."""
 
     def build(*, fast: bool, **sizes: int) -> Lambda:
         function = fused if fast else lambda *qkv, **options: explicit(*qkv, **options)[0]
@@ -90,16 +61,7 @@ def called(
 
 
 def drawn(*shapes: str) -> Callable[..., tuple[Tensor, ...]]:
-    """Make what draws the arguments of a call: tensors of normal numbers.
-
-    Args:
-        *shapes: The shape of each, in sizes, numbers, and products of them.
-
-    Example:
-        >>> draw = drawn("batch 3 2*length")
-        >>> draw(torch.Generator(), batch=2, length=5, d_model=8)[0].shape
-        torch.Size([2, 3, 10])
-    """
+    """Make what draws the arguments of a call: tensors of normal numbers."""
 
     def draw(generator: torch.Generator, **sizes: int) -> tuple[Tensor, ...]:
         each = ([_size(name, sizes) for name in shape.split()] for shape in shapes)
@@ -125,13 +87,7 @@ IMAGES = drawn("batch 3 image_size image_size")
 
 @dataclass(frozen=True)
 class Reference:
-    """Another way to compute the same: a peer from another library, or an independent oracle.
-
-    Args:
-        call: Takes ``inputs`` and returns what the mechanism's module returns.
-        inputs: What to call it with. They share memory with the mechanism's own inputs where the
-            two want the same layout; changing the layout is not part of what is timed.
-    """
+    """Another way to compute the same: a peer from another library, or an independent oracle."""
 
     call: Callable[..., Any]
     inputs: tuple[Any, ...]
@@ -168,6 +124,7 @@ class Mechanism:
         trains: Whether gradients flow from the output to weights or inputs.
         compiles: Whether ``torch.compile`` can trace it in one graph.
         note: Why one of the switches is off; wanted when it is.
+        home: The module of one that neither peer nor oracle tells.
 
     Raises:
         ValueError: If nothing holds the mechanism, or a switch is off without a reason.
@@ -195,6 +152,7 @@ class Mechanism:
     trains: bool = True
     compiles: bool = True
     note: str = field(default="")
+    home: str = ""
 
     def __post_init__(self) -> None:
         if self.peer is None and self.oracle is None and not self.fast:
@@ -208,7 +166,7 @@ class Mechanism:
     def module(self) -> str:
         """The module that says what it is held to; what builds and feeds it may be shared."""
         own = (self.peer, self.oracle, self.inputs)
-        return next(part.__module__ for part in own if part)
+        return self.home or next(part.__module__ for part in own if part)
 
     @property
     def package(self) -> str:
@@ -235,18 +193,7 @@ class Mechanism:
         dtype: torch.dtype = torch.float32,
         device: str = "cpu",
     ) -> tuple[nn.Module, tuple[Any, ...]]:
-        """Make the module and the arguments of one call.
-
-        Args:
-            sizes: Keyword arguments of ``build`` and ``inputs``.
-            fast: On the fast path or the explicit one; both get the same weights.
-            seed: Of weights and arguments.
-            dtype: Of weights and of floating-point arguments.
-            device: Where both lie.
-
-        Returns:
-            The module, in evaluation mode, and its arguments.
-        """
+        """Make the module and the arguments of one call."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             module = self.build(fast=fast, **sizes).eval().to(device, dtype)
@@ -262,15 +209,7 @@ def _cast(x: Any, dtype: torch.dtype, device: str) -> Any:
 
 
 def floats(outputs: Any) -> list[Tensor]:
-    """The floating-point tensors in what a module returned, in order.
-
-    Args:
-        outputs: A tensor, or tuples, lists and mappings of them to any depth.
-
-    Example:
-        >>> floats((torch.ones(2), None, {"weights": torch.zeros(1)}))
-        [tensor([1., 1.]), tensor([0.])]
-    """
+    """The floating-point tensors in what a module returned, in order."""
     if isinstance(outputs, Tensor):
         return [outputs] if outputs.is_floating_point() else []
     if isinstance(outputs, dict):

@@ -7,15 +7,7 @@ from torch import Tensor, nn
 
 
 def copy_weights(target: nn.Module, source: nn.Module) -> None:
-    """Copy parameters and buffers in the order in which the modules define them.
-
-    Args:
-        target: Changed in place; put into the mode and the number format of ``source``.
-        source: Where they come from.
-
-    Raises:
-        ValueError: If numbers or shapes differ.
-    """
+    """Copy parameters and buffers in the order in which the modules define them."""
     theirs, ours = target.state_dict(), source.state_dict()
     if [x.shape for x in theirs.values()] != [x.shape for x in ours.values()]:
         raise ValueError(f"{type(target).__name__} and {type(source).__name__} differ in shapes")
@@ -25,20 +17,7 @@ def copy_weights(target: nn.Module, source: nn.Module) -> None:
 
 
 def copy_submodules(target: nn.Module, source: nn.Module, pairs: str) -> None:
-    """Copy the weights of submodules to those of another module.
-
-    Args:
-        target: Its submodules are changed, as by :func:`copy_weights`.
-        source: Where they come from.
-        pairs: ``theirs=ours``, separated by white space: names of a submodule of ``target`` and
-            of the one of ``source`` that it gets the weights of.
-
-    Example:
-        >>> peer, ours = nn.ModuleDict({"fc": nn.Linear(2, 1)}), nn.Sequential(nn.Linear(2, 1))
-        >>> copy_submodules(peer, ours, "fc=0")
-        >>> bool((peer["fc"].weight == ours[0].weight).all())
-        True
-    """
+    """Copy the weights of submodules to those of another module."""
     for pair in pairs.split():
         theirs, ours = pair.split("=")
         copy_weights(target.get_submodule(theirs), source.get_submodule(ours))
@@ -52,14 +31,7 @@ def packed_qkv(attend: Any) -> tuple[Tensor, Tensor]:
 
 
 def settled(module: nn.Module) -> nn.Module:
-    """Draw what batch norms have learned: at the start they do nothing in evaluation.
-
-    Args:
-        module: Changed in place, with all modules inside it.
-
-    Returns:
-        The module.
-    """
+    """Draw what batch norms have learned: at the start they do nothing in evaluation."""
     for part in module.modules():
         if isinstance(part, nn.BatchNorm2d):
             statistics = part.running_mean, part.running_var, part.weight, part.bias

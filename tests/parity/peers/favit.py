@@ -28,19 +28,7 @@ def _with_loops(model: Any, inputs: tuple[Any, ...]) -> Reference:
 
 
 def by_loops(attend: FactorisedAttention, x: Tensor, *, return_weights: bool = False) -> Tensor:
-    """Factorised attention with the mean over windows: one query, one place, one window at a time.
-
-    Args:
-        attend: Whose weights to use.
-        x: Grid of tokens ``(B, rows, columns, D)``.
-        return_weights: Must be false; blocks pass it.
-
-    Returns:
-        Grid of tokens ``(B, rows, columns, D)``.
-
-    Raises:
-        ValueError: If weights are asked for.
-    """
+    """Factorised attention with the mean over windows, a query and a place at a time."""
     if return_weights:
         raise ValueError("got return_weights=True, wanted False: the loops keep no weights")
     out = torch.empty_like(x)

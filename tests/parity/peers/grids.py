@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.efficient.convolutional import (
@@ -67,38 +65,6 @@ def _pvt_peer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     return _on_grid(peer.eval(), inputs)
 
 
-def _cswin_oracle(attend: Any, inputs: tuple[Any, ...]) -> Reference:
-    """Head by head and token by token, from the definition."""
-    d_head, s = attend.d_model // attend.n_heads, attend.stripe
-
-    def call(x: Tensor) -> Tensor:
-        q, k, v = attend.q_proj(x), attend.k_proj(x), attend.v_proj(x)
-        _, rows, columns, width = x.shape
-        out = torch.zeros_like(x)
-        for head in range(attend.n_heads):
-            part = slice(head * d_head, (head + 1) * d_head)
-            vertical = head >= attend.n_heads // 2
-            for i in range(rows):
-                for j in range(columns):
-                    # The corner and the sides of the stripe that (i, j) lies in.
-                    top, left = (0, j // s * s) if vertical else (i // s * s, 0)
-                    tall, wide = (rows, s) if vertical else (s, columns)
-                    keys = k[:, top : top + tall, left : left + wide, part].flatten(1, 2)
-                    values = v[:, top : top + tall, left : left + wide, part].flatten(1, 2)
-                    scores = torch.einsum("bd,bsd->bs", q[:, i, j, part], keys) / d_head**0.5
-                    out[:, i, j, part] = torch.einsum("bs,bsd->bd", scores.softmax(-1), values)
-                    for a in range(max(i - 1, top), min(i + 2, top + tall)):
-                        for b in range(max(j - 1, left), min(j + 2, left + wide)):
-                            kernel = attend.lepe[int(vertical)].weight[:, 0, a - i + 1, b - j + 1]
-                            kernel = torch.cat([kernel, kernel])[part]
-                            out[:, i, j, part] += kernel * v[:, a, b, part]
-        shift = torch.cat([conv.bias for conv in attend.lepe])
-        assert shift.shape == (width,)
-        return F.linear(out + shift, attend.out_proj.weight, attend.out_proj.bias)
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="cvt_projection",
@@ -124,12 +90,12 @@ MECHANISMS = (
     ),
     Mechanism(
         name="cswin_stripes",
+        home=__name__,
         source="Dong et al., CSWin Transformer (2022), section 3.2",
         build=built(CrossShapedAttention, "d_model", "n_heads", "stripe=stripe"),
         inputs=drawn("batch rows columns d_model"),
         tiny={"batch": 2, "rows": 6, "columns": 4, "d_model": 8, "n_heads": 4, "stripe": 2},
         small=dict(batch=2, rows=8, columns=8, d_model=64, n_heads=4, stripe=2),
         large=dict(batch=2, rows=28, columns=28, d_model=128, n_heads=4, stripe=7),
-        oracle=_cswin_oracle,
     ),
 )

@@ -14,18 +14,7 @@ from course_tests.parity.peers.contract import Mechanism, Reference, built
 
 
 class Lookup(nn.Module):
-    """What a decoder looks up at all its steps at once.
-
-    Args:
-        kind: Of the score.
-        d_model: Width D of queries and keys.
-        fused: Whether to use the fused kernel, which serves products of a query and a key.
-
-    Example:
-        >>> keys = torch.randn(2, 5, 4)
-        >>> Lookup("general", 4)(torch.randn(2, 3, 4), keys, torch.ones(2, 1, 5).bool()).shape
-        torch.Size([2, 3, 4])
-    """
+    """What a decoder looks up at all its steps at once."""
 
     def __init__(self, kind: Any, d_model: int, *, fused: bool = False) -> None:
         super().__init__()
@@ -33,16 +22,7 @@ class Lookup(nn.Module):
         self.fused = fused
 
     def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-        """Look up.
-
-        Args:
-            query: Decoder states ``(B, T, D)``.
-            keys: Encoder states ``(B, S, D)``.
-            mask: Boolean ``(B, 1, S)``; ``True`` = a real word.
-
-        Returns:
-            Contexts ``(B, T, D)``.
-        """
+        """Look up."""
         if self.fused:
             # Luong's scores are not divided by the root of the width.
             return fused_attention(query @ self.score.weight, keys, keys, mask, scale=1.0)

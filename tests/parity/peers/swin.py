@@ -69,10 +69,7 @@ def _swin(
 
 
 def transformers_swin(model: Swin) -> Any:
-    """``SwinForImageClassification`` with the same weights.
-
-    Its windows must be as large in every stage, and it drops whole paths after attention only.
-    """
+    """``SwinForImageClassification`` with the same weights."""
     from transformers import SwinForImageClassification
 
     ours = model.config

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import MultiHeadAttention
 from course_lib.positions.legendre import legendre_polynomials
 from course_lib.positions.terms import (
     DisentangledAttention,
@@ -31,12 +30,6 @@ def _numpy_legendre(module: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(lambda x: torch.from_numpy(legvander(x, degree)).T, (points,))
 
 
-def _sum_of_token_and_position(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    attend = MultiHeadAttention(module.d_model, module.n_heads).to(inputs[0])
-    attend.load_state_dict(module.state_dict())
-    return Reference(lambda x, positions: attend(x + positions, x + positions, x), inputs)
-
-
 class _Tupe(nn.Module):
     """One layer and its positions."""
 
@@ -47,34 +40,6 @@ class _Tupe(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.attention(x, self.positions(x.shape[1]))
-
-
-def _tupe_by_pairs(module: Any, inputs: tuple[Any, ...]) -> Reference:
-    """The definition, pair by pair and head by head."""
-    tokens, places = module.attention, module.positions
-
-    def call(x: Tensor) -> Tensor:
-        B, T, D = x.shape
-        width = D // tokens.n_heads
-        p = places.norm(places.table[:T])
-        outs = []
-        for h in range(tokens.n_heads):
-            part = slice(h * width, (h + 1) * width)
-            logits = x.new_empty(B, T, T)
-            for m in range(T):
-                for n in range(T):
-                    of_tokens = tokens.q_proj(x[:, m])[:, part] * tokens.k_proj(x[:, n])[:, part]
-                    of_places = places.q_proj(p[m])[part] @ places.k_proj(p[n])[part]
-                    place = of_places / (2 * width) ** 0.5
-                    if m == 0:
-                        place = places.from_first[h]
-                    elif n == 0:
-                        place = places.to_first[h]
-                    logits[:, m, n] = of_tokens.sum(-1) / (2 * width) ** 0.5 + place
-            outs.append(logits.softmax(-1) @ tokens.v_proj(x)[..., part])
-        return tokens.out_proj(torch.cat(outs, dim=-1))
-
-    return Reference(call, inputs)
 
 
 def _deberta(*, fast: bool, length: int, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
@@ -139,23 +104,23 @@ MECHANISMS = (
     ),
     Mechanism(
         name="four_terms",
+        home=__name__,
         source="Ke et al. (2021), section 3.1; the ablation report, section 2.3",
         build=built(FourTermAttention, "d_model", "n_heads"),
         inputs=drawn("batch length d_model", "length d_model"),
         tiny={"batch": 2, "length": 5, "d_model": 8, "n_heads": 2},
         small=dict(batch=2, length=64, d_model=128, n_heads=4),
         large=dict(batch=2, length=512, d_model=512, n_heads=8),
-        oracle=_sum_of_token_and_position,
     ),
     Mechanism(
         name="tupe",
+        home=__name__,
         source="Ke et al. (2021), sections 3.1 and 3.2",
         build=built(_Tupe, "d_model", "n_heads", "length"),
         inputs=TOKENS,
         tiny={"batch": 2, "length": 4, "d_model": 8, "n_heads": 2},
         small=dict(batch=2, length=64, d_model=128, n_heads=4),
         large=dict(batch=2, length=512, d_model=512, n_heads=8),
-        oracle=_tupe_by_pairs,
     ),
     Mechanism(
         name="deberta",

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
+from course_lib.attention import scaled_dot_product_attention
 from course_lib.efficient.banded import banded_attention, fused_banded_attention
 from course_lib.efficient.longformer import LongformerAttention
-from course_lib.masks import dilated_window_mask, longformer_mask
+from course_lib.masks import dilated_window_mask
 from course_tests.parity.peers.contract import HEADS, Mechanism, Reference, called
 from course_tests.parity.peers.copying import copy_submodules
 
@@ -86,22 +86,6 @@ def _transformers_longformer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
     return Reference(call, inputs)
 
 
-def _dense_longformer(attend: Any, inputs: tuple[Any, ...]) -> Reference:
-    def project(x: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor]:
-        maps = (getattr(attend, f"{name}_{kind}") for name in "qkv")
-        q, k, v = (split_heads(f(x), attend.n_heads) for f in maps)
-        return q, k, v
-
-    def call(x: Tensor, positions: Tensor) -> Tensor:
-        mask = longformer_mask(x.shape[1], attend.radius, positions.tolist())
-        local = scaled_dot_product_attention(*project(x, "proj"), mask)[0]
-        everywhere = scaled_dot_product_attention(*project(x, "global"))[0]
-        local[:, :, positions] = everywhere[:, :, positions]
-        return attend.out_proj(merge_heads(local))
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="sliding_window",
@@ -137,7 +121,6 @@ MECHANISMS = (
         large=dict(batch=1, length=2048, d_model=256, n_heads=4, radius=64, n_global=4),
         peer=_transformers_longformer,
         peer_name="transformers.models.longformer.modeling_longformer.LongformerSelfAttention",
-        oracle=_dense_longformer,
         peer_double=False,
         note="transformers computes Longformer's softmax in float32, whatever the inputs are",
     ),

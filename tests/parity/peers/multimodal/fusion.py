@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.attention import merge_heads
 from course_lib.multimodal import (
     GatedCrossAttention,
     InterleavedConfig,
@@ -25,35 +24,6 @@ _BLOCK = """
 """
 
 # --------------------------------------------------------------------------- fusion
-
-
-def _gated_by_hand(module: GatedCrossAttention, inputs: Inputs) -> Reference:
-    """One query and one head at a time, from the weights alone."""
-    attend, feed = module.attention, module.feed_forward
-    d_head = attend.q_proj.weight.shape[0] // attend.n_heads
-
-    def call(x: Tensor, memory: Tensor) -> Tensor:
-        rows = []
-        for text, image in zip(x, memory, strict=True):
-            for word in text:
-                asked = attend.q_proj.weight @ module.attention_norm(word)
-                found = []
-                for head in range(attend.n_heads):
-                    part = slice(head * d_head, (head + 1) * d_head)
-                    keys = image @ attend.k_proj.weight[part].T
-                    values = image @ attend.v_proj.weight[part].T
-                    odds = torch.exp(keys @ asked[part] / d_head**0.5)
-                    found.append((odds / odds.sum()) @ values)
-                seen = attend.out_proj.weight @ torch.cat(found)
-                word = word + torch.tanh(module.attention_gate) * seen
-                hidden = feed.in_proj.weight @ module.feed_forward_norm(word)
-                hidden = hidden * (1 + torch.erf(hidden / 2**0.5)) / 2
-                rows.append(
-                    word + torch.tanh(module.feed_forward_gate) * (feed.out_proj.weight @ hidden)
-                )
-        return torch.stack(rows).view_as(x)
-
-    return Reference(call, inputs)
 
 
 # --------------------------------------------------------------------------- one sequence
@@ -117,52 +87,10 @@ def _words_around_an_image(
     return words, patches, [length // 2, (rows, columns), length - length // 2]
 
 
-def _by_complex_numbers(model: InterleavedDecoder, inputs: Inputs) -> Reference:
-    """Pairs of channels as complex numbers, turned by the difference of two tokens' positions."""
-    config = model.config
-    _, _, segments = inputs
-    before, image, _ = segments
-
-    def call(words: Tensor, patches: Tensor, segments: Any) -> Tensor:
-        tokens = [model.embedding(words), model.patch_proj(patches)]
-        x = torch.cat([tokens[0][:, :before], tokens[1], tokens[0][:, before:]], dim=1)
-        n_patches, length = patches.shape[1], x.shape[1]
-        # Time, row and column of each token, written down one by one.
-        rows = [(i, i, i) for i in range(before)]
-        rows += [(before, before + r, before + c) for r in range(image[0]) for c in range(image[1])]
-        behind = before + max(image)
-        rows += [(behind + i,) * 3 for i in range(words.shape[1] - before)]
-        n_pairs = config.d_model // config.n_heads // 2
-        axes = torch.tensor(
-            [pair % 3 if pair < 3 * (n_pairs // 3) else 0 for pair in range(n_pairs)]
-        )
-        places = torch.tensor(rows, dtype=x.dtype)[:, axes]
-        between = places[:, None] - places
-        turn = torch.exp(1j * between * 10_000.0 ** (-torch.arange(n_pairs) / n_pairs).to(x.dtype))
-        inside = (torch.arange(length) >= before) & (torch.arange(length) < before + n_patches)
-        keep = torch.ones(length, length).tril().bool() | (inside[:, None] & inside)
-        for block in model.blocks:
-            part: Any = block
-            attend = part.attention
-            normed = part.attention_norm(x)
-            q, k, v = (
-                proj(normed).unflatten(-1, (config.n_heads, -1)).transpose(1, 2)
-                for proj in (attend.q_proj, attend.k_proj, attend.v_proj)
-            )
-            q, k = (torch.complex(*half.chunk(2, dim=-1)) for half in (q, k))
-            scores = torch.einsum("bhip,bhjp,ijp->bhij", q, k.conj(), turn).real
-            odds = torch.exp(scores / (2 * n_pairs) ** 0.5) * keep
-            x = x + attend.out_proj(merge_heads((odds / odds.sum(-1, keepdim=True)) @ v))
-            x = x + part.feed_forward(part.feed_forward_norm(x))
-        said = torch.cat([x[:, :before], x[:, before + n_patches :]], dim=1)
-        return model.norm(said) @ model.embedding.weight.T
-
-    return Reference(call, inputs)
-
-
 MECHANISMS = (
     Mechanism(
         name="gated_cross_attention",
+        home=__name__,
         source="Alayrac et al. (2022), section 2.2",
         # At gate 0 the layer is the identity and would hide every mistake.
         build=built(GatedCrossAttention, "d_model", "n_heads", "4*d_model", gate=0.5),
@@ -170,7 +98,6 @@ MECHANISMS = (
         tiny={"batch": 2, "length": 3, "memory": 4, "d_model": 8, "n_heads": 2},
         small=dict(batch=2, length=16, memory=32, d_model=64, n_heads=4),
         large=dict(batch=2, length=128, memory=256, d_model=256, n_heads=8),
-        oracle=_gated_by_hand,
     ),
     Mechanism(
         name="unified_sequence",
@@ -209,6 +136,5 @@ MECHANISMS = (
             batch=2, length=64, rows=14, columns=14, d_model=256, n_heads=4,
             d_ff=1024, n_layers=4, n_words=1000, d_patch=192,
         ),
-        oracle=_by_complex_numbers,
     ),
 )  # fmt: skip

@@ -1,0 +1,53 @@
+"""Small data in the place of the real ones: quadrants of shapes, and series of short months."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.data import Cifar10, shape_images
+from course_lib.data.ett import Ett
+from course_lib.experiments import (
+    informer_ablations,
+    informer_oil,
+    scan_orders,
+    vit_ablations,
+)
+
+
+@pytest.fixture
+def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quadrants of shapes in the place of CIFAR-10: they cannot be told without positions."""
+
+    def load(split: str) -> Cifar10:
+        n, seed = (200, 0) if split == "train" else (50, 1)
+        made = shape_images(n, torch.Generator().manual_seed(seed))
+        return Cifar10((made.images * 255).byte(), made.quadrant[:, 0], "shapes", "0" * 64)
+
+    for module in (vit_ablations, scan_orders):
+        monkeypatch.setattr(module, "load_cifar10", load)
+
+
+@pytest.fixture
+def asked() -> list[str]:
+    """The names of the series that were asked for."""
+    return []
+
+
+@pytest.fixture
+def series(monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> Callable[[str], Ett]:
+    """Loads series whose months are a day long, so that their splits are short."""
+    monkeypatch.setattr("course_lib.data.ett._HOURS_PER_MONTH", 24)
+
+    def load(name: str = "ETTh1", **_: object) -> Ett:
+        asked.append(name)
+        rows = {"ETTh1": 1, "ETTm1": 4}[name]
+        i = np.arange(24 * 20 * rows)
+        dates = np.datetime64("2016-07-01T00:00", "m") + i * (60 // rows)
+        values = np.sin(i[:, None] / 4 + np.arange(7)) + 0.01 * i[:, None]
+        return Ett(name, dates, values, "0" * 64)  # type: ignore[arg-type]
+
+    for module in (informer_ablations, informer_oil):
+        monkeypatch.setattr(module, "load_ett", load)
+    return load
