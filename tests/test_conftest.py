@@ -59,7 +59,7 @@ def test_a_change_brings_its_cases_of_a_sweep_back(selection, touches, changed, 
 
 def test_a_changed_answer_asks_sweeps_about_its_own_exercise_only(selection):
     """With what `make exercises` writes of it; a change of what is asked asks all tests."""
-    sweep, named = ROOT / "tests/bank/test_bad_input.py", ROOT / "tests/bank/test_heads.py"
+    sweep, named = ROOT / "tests/bank/test_bad_input.py", ROOT / "tests/bank/test_references.py"
     answers = ROOT / "course_lib/bank/heads/head_cost_answers.py"
     guide = ROOT / "exercises/04_heads/AGENTS.md"
     chosen = selection({answers, guide}, [sweep, named])
