@@ -113,7 +113,10 @@ class AnswerProxy:
 
     def seen(self) -> list[str]:
         """Torch's operators that ran in calls since this was last asked, if that is recorded."""
-        return [str(name) for name in self._ask("seen", None, (), {}).value or []]
+        names = self._ask("seen", None, (), {}).value
+        if not isinstance(names, list | None):
+            raise AnswerLost("what it sent as names of operators makes no sense")
+        return [str(name) for name in names or ()]
 
     def release(self) -> Reply:
         """Forget all handles."""

@@ -62,16 +62,6 @@ class Held(Unanswered):
 UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap, Held))
 
 
-def bounded(compute: Callable[[], bytes], *, memory: int, cpu: int) -> bytes:
-    """What ``compute`` returns in a fork of this process; see :class:`Bounded`."""
-
-    def computed() -> Callable[[bytes], bytes]:
-        value = compute()
-        return lambda _: value
-
-    return Bounded(computed, memory=memory, cpu=cpu).ask(b"")
-
-
 class Bounded:
     """A call in a fork of this process, if it comes to an end within the caps.
 

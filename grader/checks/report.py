@@ -14,9 +14,6 @@ from grader.checks.exercise import Answer, find
 from grader.checks.forbidden import NotAllowed
 from grader.checks.naming import AND
 
-# What one line of a table says; reasons and hints are set in further, or not at all.
-_ROW = re.compile(r"^  (pass|FAIL|open|with) +\S+  (.+?):(?: |$)", re.M)
-_NAMED = re.compile(r"^This looks like (?:a|another) known mistake: (.+)\.$", re.M)
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
@@ -182,16 +179,6 @@ class Report:
 def _apart_from_sizes(why: str) -> str:
     """The same reason for every sample, where it is a crash."""
     return re.sub(r"\d+", "0", why) if why.startswith("raised") else why
-
-
-def read_table(text: str) -> tuple[dict[str, bool | None], str]:
-    """What :meth:`Report.table` says: each property's verdict, None if open, and what it named.
-
-    For what was graded before outputs held :meth:`Report.data`.
-    """
-    verdicts = {"pass": True, "FAIL": False, "open": None, "with": None}
-    held = {name: verdicts[mark] for mark, name in _ROW.findall(text)}
-    return held, AND.join(_NAMED.findall(text)).replace(" ", "_")
 
 
 def undefined(said: str) -> list[str]:

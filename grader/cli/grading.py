@@ -63,7 +63,6 @@ def register(add: Add) -> None:
     _add_class(grade)
     grade.flags(
         sample="grade a made-up class of eight in _build/class",
-        resume="resume an interrupted run (this is also the default)",
         dry_run="print what would be graded, grade nothing",
     )
     grade.option(

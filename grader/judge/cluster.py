@@ -46,9 +46,7 @@ class _Lost(Exception):
 class Cluster:
     """A scheduler's address, and for how many seconds to wait where nobody answers.
 
-    An address is ``tcp://host:8786``, or ``tls://`` with dask's own configuration. For measurements
-    ``idle`` are the seconds spent waiting for answers, and ``began`` is when the first was handed
-    out.
+    An address is ``tcp://host:8786``, or ``tls://`` with dask's own configuration.
     """
 
     def __init__(
@@ -67,7 +65,6 @@ class Cluster:
             ) from None
         self._dask, self._closed = distributed, distributed.client.ClosedClientError
         self.address, self.patience, self.tell, self.walls = address, patience, tell, walls
-        self.idle = self.began = 0.0
         # It reports what is handled here; each part of it has a level of its own.
         for name in [n for n in logging.root.manager.loggerDict if n.startswith("distributed")]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -109,7 +106,6 @@ class Cluster:
         Yields each task with what came of it, as they finish.
         """
         waiting = {task.student: task for task in tasks}
-        self.began = 0.0
         while waiting:
             with self._client() as client:
                 answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -136,7 +132,6 @@ class Cluster:
                             future.add_done_callback(answers.put)
 
                 hand_out()
-                self.began = self.began or time.perf_counter()
                 while waiting:
                     try:
                         future = self._next(client, answers)
@@ -156,15 +151,10 @@ class Cluster:
 
     def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
         """The next answer, or that the scheduler is gone."""
-        begun = since = time.monotonic()
-        announced = False
+        since, announced = time.monotonic(), False
         while True:
-            try:
-                future = answers.get(timeout=LOOK)
-                self.idle += time.monotonic() - begun
-                return future
-            except queue.Empty:
-                pass
+            with contextlib.suppress(queue.Empty):
+                return answers.get(timeout=LOOK)
             if client.status != "running":
                 raise _Lost
             if self._staffed(client):

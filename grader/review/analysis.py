@@ -29,7 +29,6 @@ from grader.base.statistics import wilson
 from grader.checks.cell import MIME
 from grader.checks.exercise import find, identifiers
 from grader.checks.naming import AND
-from grader.checks.report import UNWRITTEN, read_table
 from grader.judge.feedback import inert_page
 from grader.judge.results import read_verdict
 from grader.records.course_folder import lock
@@ -154,17 +153,17 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, GradedAnswer]:
         match = authoring.CHECK.search("".join(cell["source"])) if marks.get("grade") else None
         if match is None or match[1] not in identifiers():
             continue
-        exercise, outputs = find(match[1]), cell["outputs"]
-        text = "".join("".join(o["text"]) for o in outputs if o["output_type"] == "stream")
-        held, mistake = read_table(text)
-        printed = {"held": held, "mistakes": mistake, "written": UNWRITTEN not in text}
-        held, mistake, written = (printed | outputs[-1].get("data", {}).get(MIME, {})).values()
-        # An answer that did not survive its check has an error in the place of the table.
-        held = held or {prop.name: False for prop in exercise.properties}
-        score = float("".join(outputs[-1]["data"]["text/plain"])) if text else 0.0
+        exercise, data = find(match[1]), cell["outputs"][-1].get("data")
+        # An answer that did not survive its check has an error in the place of its report.
+        held = {prop.name: False for prop in exercise.properties}
+        report: dict[str, Any] = {"held": held, "mistakes": "", "written": True}
+        report = data[MIME] if data else report
+        score = float("".join(data["text/plain"])) if data else 0.0
         known = {m.name for m in exercise.mistakes}
-        named = AND.join(name for name in mistake.split(AND) if name in known)
-        answers[match[1]] = GradedAnswer(held, score, float(marks["points"]), named, [], written)
+        named = AND.join(name for name in report["mistakes"].split(AND) if name in known)
+        answers[match[1]] = GradedAnswer(
+            report["held"], score, float(marks["points"]), named, [], report["written"]
+        )
     return answers
 
 

@@ -55,7 +55,7 @@ def read(
     places = {name: at for name in wanted if (at := sheet.find([name])) is not None}
     if missing := [name for name in wanted if name not in places]:
         raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
-    answers = {key: answer for answer in question.answers() for key in (answer.key, answer.former)}
+    answers = {answer.key: answer for answer in question.answers()}
     rows = map(sheet.values, range(1, len(sheet.rows)))
     filled = [[row[at] for at in places.values()] for row in rows]
     numbers = [
@@ -70,7 +70,6 @@ def read(
         points = [read(cell) for read, cell in zip(numbers, cells, strict=True)]
         given = tuple(value for value in points if value is not None)
         answer = answers.get(key)
-        key = answer.key if answer else key
         mark = WrittenMark(answer.student if answer else "", given, bare(comment), key)
         if key in marks:
             fault = f"{key} is there twice"

@@ -51,7 +51,6 @@ class WrittenAnswer:
     score: float | None = None  # what a person gave last
     given: tuple[float, ...] | None = None  # the same by criterion, if it came from the rubric
     comment: str = ""
-    former: str = ""  # its key of before, which stood for the student's name
 
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
@@ -156,9 +155,9 @@ class WrittenQuestion:
         given, comment = self.rubric.given(remark or "")
         if given is not None and sum(given) != grade.manual_score:
             given = None
-        key, former = ("a" + _digest(self.cell, who, text)[:10] for who in (grade.id, student))
+        key = "a" + _digest(self.cell, grade.id, text)[:10]
         return WrittenAnswer(
-            key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment, former
+            key, student, text, grade.needs_manual_grade, grade.manual_score, given, comment
         )
 
     def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
@@ -183,7 +182,7 @@ class SecondLook(WrittenQuestion):
         """How far both agree, over all answers that both have marked."""
         with gradebook.open_gradebook(self.course, self.db) as book:
             first = [answer for answer, _ in super()._read(book).values()]
-        theirs = self._theirs(first)
+        theirs = self._theirs()
         both = [(a.score or 0.0, sum(theirs[a.key].given)) for a in first if a.key in theirs]
         return agreement(both)
 
@@ -191,7 +190,7 @@ class SecondLook(WrittenQuestion):
         self, book: Gradebook, only: Collection[str] | None = None
     ) -> dict[str, tuple[WrittenAnswer, Grade]]:
         first = [(a, g) for a, g in super()._read(book).values() if not a.waits]
-        theirs = self._theirs([answer for answer, _ in first])
+        theirs = self._theirs()
         # What has been read stays in the sample, whoever is marked later.
         first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
         count = max(self.sample, sum(a.key in theirs for a, _ in first))
@@ -218,11 +217,10 @@ class SecondLook(WrittenQuestion):
     def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
         return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
 
-    def _theirs(self, answers: Sequence[WrittenAnswer] = ()) -> dict[str, WrittenMark]:
-        """Marks by key; what was marked under a former key has the present one."""
-        now = {answer.former: answer.key for answer in answers}
+    def _theirs(self) -> dict[str, WrittenMark]:
+        """Marks by key."""
         try:
-            rows = {now.get(k, k): row for k, row in self._file().get(self.cell, {}).items()}
+            rows = self._file().get(self.cell, {})
             return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(

@@ -34,7 +34,7 @@ def widths(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.75,
+    0.5,
     "Count the axes from the end: which one do the keys of a query lie along? And is anything"
     " detached, converted to numpy, or computed under no_grad?",
 )
@@ -54,7 +54,7 @@ def leading_axes(t: Trial) -> None:
 
 
 @exercise.prop(
-    1,
+    1.25,
     "True means may attend. Is the mask used before the weights are normalised? And does a line"
     " of yours end in an underscore?",
 )

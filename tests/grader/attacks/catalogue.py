@@ -74,24 +74,19 @@ UP_TO_REST, UP_TO_ALL = Must.UP_TO_REST, Must.UP_TO_ALL
 # Undeserved points: what earned them on stock nbgrader, and what comes close.
 POINTS = (
     Attack("skip-execution", "tags test cells so that they are not run", t.skip_tags, "", NOTHING, True),
-    Attack("patched-comparison", "makes allclose, assert_close and == agree", "stubs", s.PATCHED_COMPARISONS, NOTHING),
     Attack("patched-comparison-answers", "the same with an answer", "each", s.PATCHED_COMPARISONS + s.CONSTANT, NOTHING),
     Attack("patched-references", "puts own modules in the place of the library's", "each", s.PATCHED_REFERENCES, NOTHING),
     Attack("ast-strip-asserts", "removes asserts while cells are compiled", "stubs", s.STRIP_ASSERTS, NOTHING),
-    Attack("ast-points", "replaces each test by points while it is compiled", "stubs", s.REPLACE_TESTS_BY_POINTS, NOTHING),
-    Attack("drop-test-lines", "replaces the lines of tests by points", "stubs", s.DROP_TEST_LINES, NOTHING),
     Attack("patched-shell", "makes running a cell do nothing", "stubs", s.PATCHED_SHELL, NOTHING),
     Attack("tensor-subclass", "a tensor that answers every comparison with True", "each", s.TENSOR_SUBCLASS, NOTHING),
     Attack("always-equal", "an object equal to everything", "each", s.ALWAYS_EQUAL, NOTHING),
     Attack("library-reference", "calls the library's own implementation", "each", s.REFERENCE, NOTHING, True),
     Attack("solution-from-source", "runs the answers out of the course's sources", "stubs", s.EXEC_SOURCE, NOTHING),
     Attack("forbidden-call", "calls what the exercise forbids", "first", s.FORBIDDEN_CALL, REST),
-    Attack("forbidden-hidden", "calls it by a name put together", "first", s.FORBIDDEN_HIDDEN, REST),
     Attack("forbidden-unguarded", "removes the guard, then calls it", "first", s.FORBIDDEN_UNGUARDED, REST, True),
     Attack("forbidden-unhooked", "takes the refusal out of the dispatcher", "first", s.FORBIDDEN_UNHOOKED, REST),
     Attack("forbidden-derivative", "removes the guard, then calls autograd's engine", "attention.softmax_gradient", s.FORBIDDEN_DERIVATIVE, REST, True),
     Attack("forbidden-engine", "calls autograd's engine below the guard", "attention.softmax_gradient", s.FORBIDDEN_ENGINE, REST, True),
-    Attack("forbidden-saved", "calls it by a reference saved before", "first", s.FORBIDDEN_SAVED, REST),
     Attack("hunt-frames", "looks for a reference in frames and in all objects", "each", s.HUNT_FRAMES, NOTHING),
     Attack("exception-hooks", "swallows the exceptions of tests", "stubs", s.EXCEPTION_HOOKS, NOTHING),
     Attack("patched-import", "breaks every further import", "beside", s.PATCHED_IMPORT, UP_TO_ALL),
@@ -104,26 +99,18 @@ POINTS = (
     Attack("shadow-library", "hands in a course_lib.py, a grader.py and a torch.py", t.shadow_library, "", NOTHING, None),
     Attack("gradebook-points", "writes manual scores and extra credit", "stubs", s.WRITE_GRADEBOOK, NOTHING),
     Attack("gradebook-later", "leaves a process that writes scores", "stubs", s.WRITE_GRADEBOOK_LATER, NOTHING),
-    Attack("gradebook-api", "does the same through nbgrader", "stubs", s.NBGRADER_API, NOTHING),
 )  # fmt: skip
 
 # Ending or blocking the run, and harming others.
 DISTURBANCES = (
-    Attack("copied-answer", "honest: copies an answer cell", t.copied_answer, "", ALL, True),
-    Attack("copied-test", "honest: copies a test cell above its answer", t.copied_test, "", ALL, True),
     Attack("schema-99", "claims a metadata version of the future", t.schema(99), "", ALL, True),
-    Attack("schema-1", "claims a metadata version of the past", t.schema(1), "", ALL, True),
-    Attack("schema-0", "claims metadata version 0", t.schema(0), "", ALL, True),
-    Attack("schema-text", "claims metadata version 'three'", t.schema("three"), "", ALL, True),
     Attack("kill-parents", "kills its parents", "beside", s.KILL_PARENTS, UP_TO_ALL),
     Attack("kill-all", "kills all it may", "beside", s.KILL_ALL, ALL),
     Attack("gradebook-lock", "holds a lock on the gradebook", "beside", s.LOCK_GRADEBOOK, ALL),
     Attack("delete-everything", "removes gradebook, sources and others' work", "beside", s.DELETE_EVERYTHING, ALL),
     Attack("exit", "ends the process inside an answer", "first", s.EXIT, REST, True),
-    Attack("kill-self", "kills its process inside an answer", "first", s.KILL_SELF, REST, True),
     Attack("segfault", "reads address 0", "first", s.SEGFAULT, REST, True),
     Attack("stop-self", "stops its process", "beside", s.STOP_SELF, ALL, True),
-    Attack("endless", "never returns", "first", s.ENDLESS, REST, True),
     Attack("endless-swallowing", "never returns and catches every interrupt", "first", s.ENDLESS_SWALLOWING, REST, True),
     Attack("endless-cell", "a cell that sleeps", "beside", s.SLEEP, ALL, True),
     Attack("allocate", "returns 16 GiB", "first", s.ALLOCATE, REST),
@@ -132,14 +119,9 @@ DISTURBANCES = (
     Attack("fork-bomb", "forks without end inside an answer", "first", s.FORK_BOMB, UP_TO_REST, True),
     Attack("thread-storm", "a thousand threads", "beside", s.THREAD_STORM, ALL),
     Attack("flood-bytes", "prints 50 MB in a line", "beside", s.FLOOD_BYTES, ALL),
-    Attack("flood-lines", "prints 500,000 lines", "beside", s.FLOOD_LINES, ALL),
     Attack("flood-below", "writes 50 MB past Python", "beside", s.FLOOD_BELOW, ALL),
     Attack("flood-uncapped", "lifts the cap on outputs, then prints 40 MB", "beside", s.FLOOD_UNCAPPED, ALL),
     Attack("fill-scratch", "writes files until there is no room", "beside", s.FILL_SCRATCH, UP_TO_ALL),
-    Attack("sys-exit-cell", "leaves a cell by sys.exit", "beside", "import sys\nsys.exit(0)", ALL),
-    Attack("sys-exit-answers", "leaves every answer by sys.exit", "each", s.SYS_EXIT, NOTHING),
-    Attack("syntax-error", "honest: a cell with a syntax error", "beside", "def broken(:\n    pass", ALL),
-    Attack("deleted-tests", "honest: deletes all test cells", t.deleted_tests, "", ALL, True),
     Attack("close-all", "closes all descriptors", "beside", s.CLOSE_ALL, ALL, True),
     Attack("redirect-all", "points all descriptors to nowhere", "beside", s.REDIRECT_ALL, ALL, True),
     Attack("deep-recursion", "recurses until the stack ends", "first", s.DEEP_RECURSION, REST, None),
@@ -150,20 +132,10 @@ DISTURBANCES = (
 
 # What is no notebook, or an odd one.
 FILES = (
-    Attack("empty", "an empty file", t.file(b""), "", REFUSED, True),
-    Attack("truncated", "half of a notebook", t.half, "", REFUSED, True),
-    Attack("list", "a JSON list", t.file(b"[]"), "", REFUSED, True),
-    Attack("null-cells", "no list of cells", t.file(b'{"cells": null}'), "", REFUSED, True),
     Attack("odd-cells", "cells that are none", t.odd_cells, "", ALL, True),
-    Attack("deep-json", "nested a million deep", t.file(b"[" * 1_000_000), "", REFUSED, True),
-    Attack("latin-1", "another encoding", t.file("{'ä'}".encode("latin-1")), "", REFUSED, True),
-    Attack("surrogate", "half of a character", t.surrogate, "", ALL, True),
-    Attack("directory", "a folder called like the notebook", t.directory, "", REFUSED, True),
     Attack("fifo", "a pipe called like the notebook, which blocks its reader", t.fifo, "", REFUSED, True),
     Attack("dangling-link", "a link to nowhere", t.dangling_link, "", REFUSED, True),
     Attack("device", "a link to /dev/zero", t.device_link, "", REFUSED, True),
-    Attack("too-large", "a file of 200 MB", t.too_large, "", REFUSED, True),
-    Attack("renamed", "honest: another name", t.renamed("mine.ipynb"), "", REFUSED, True),
     Attack("renamed-bytes", "another name, of bytes that are no text", t.renamed(b"\xff\x1b[2J.ipynb"), "", REFUSED, True),
     Attack("renamed-beside", "honest: a copy beside the right one", t.copy_beside, "", ALL, None),
     Attack("bad-timestamp", "a timestamp that is none", t.extra("timestamp.txt", b"not a time \xff"), "", ALL),
@@ -188,10 +160,7 @@ WAYS_OUT = (
     Attack("live-outputs", "shows HTML, SVG, Markdown and scripts", "beside", s.LIVE_OUTPUT, ALL),
     Attack("live-text", "writes scripts into a text cell", "text", s.LIVE_TEXT, ALL),
     Attack("live-answer", "writes scripts into an answer and its error", "first", s.LIVE_ANSWER, REST),
-    *(
-        Attack(f"live-name-{i}", "has a name with markup", t.named(name), "", REFUSED, True)
-        for i, name in enumerate(("<img src=x onerror=alert(1)>", "a&b", 'the "best"', "`id`", "back\\slash"))
-    ),
+    Attack("live-name", "has a name with markup", t.named("<img src=x onerror=alert(1)>"), "", REFUSED, True),
     Attack("bytes-name", "has a name that is no text", t.named(b"\xffname"), "", REFUSED, True),
 )  # fmt: skip
 
@@ -254,7 +223,6 @@ LARGE = tuple(
 _TRAINS = "import torch\ntorch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)\n@"
 _CALLS = r.code(r.ATTENTION, _TRAINS + r.PLAIN)
 BESIDE = (
-    Attack("module-torch-wants", "a module that torch tries to import", t.module_beside("triton", r.UNDO, _CALLS), "", Must.SEEN, None, 1.5),
     Attack("module-undoes", "a module that takes the refusal away", t.module_beside("helped", r.UNDO, f"import helped\n{_CALLS}"), "", Must.SEEN, None, 1.5),
     Attack("module-answers", "a module that calls it", t.module_beside("helped", f"import torch, math\nfrom torch.nn import functional as F\n{_CALLS}", "from helped import *"), "", Must.SEEN, None, 1.5),
 )  # fmt: skip

@@ -28,7 +28,6 @@ from grader.records import gradebook
 
 from . import honest
 from .catalogue import ATTACKS, Attack, Must
-from .routes import CUT
 from .tampering import Desk
 
 NAME = "03_attention"
@@ -217,10 +216,7 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
             own = code
             for word, name in names.items():
                 own = own.replace(word, name)
-            cell = answer(notebook, f"{exercise.grade_id}-solution")
-            *before, cell.source = own.split(CUT)
-            at = notebook.cells.index(cell)
-            notebook.cells[at:at] = [nbformat.v4.new_code_cell(source) for source in before]
+            answer(notebook, f"{exercise.grade_id}-solution").source = own
     desk.put(notebook)
 
 

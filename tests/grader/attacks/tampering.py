@@ -91,23 +91,6 @@ def more_points(desk: Desk) -> None:
     desk.put(desk.stubs)
 
 
-def deleted_tests(desk: Desk) -> None:
-    desk.solved.cells = [c for c in desk.solved.cells if not marks(c).get("grade")]
-    desk.put(desk.solved)
-
-
-def copied_test(desk: Desk) -> None:
-    first = tests(desk.solved)[0]
-    desk.solved.cells.insert(1, nbformat.from_dict(first))
-    desk.put(desk.solved)
-
-
-def copied_answer(desk: Desk) -> None:
-    at, cell = next((n, c) for n, c in enumerate(desk.solved.cells) if marks(c).get("solution"))
-    desk.solved.cells.insert(at + 1, nbformat.from_dict(cell))
-    desk.put(desk.solved)
-
-
 def schema(version: Any) -> Change:
     def change(desk: Desk) -> None:
         for cell in desk.solved.cells:
@@ -140,10 +123,6 @@ def device_link(desk: Desk) -> None:
 
 def fifo(desk: Desk) -> None:
     os.mkfifo(desk.path)
-
-
-def directory(desk: Desk) -> None:
-    desk.path.mkdir()
 
 
 def extra_fifo(desk: Desk) -> None:
@@ -223,18 +202,8 @@ def half(desk: Desk) -> None:
     desk.path.write_text(text[: len(text) // 2])
 
 
-def too_large(desk: Desk) -> None:
-    with desk.path.open("wb") as large:
-        large.truncate(200 * 2**20)
-
-
 def byte_order_mark(desk: Desk) -> None:
     desk.path.write_text(json.dumps(desk.solved), encoding="utf-8-sig")
-
-
-def surrogate(desk: Desk) -> None:
-    desk.solved.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "\ud800"})
-    desk.put(desk.solved)
 
 
 def odd_cells(desk: Desk) -> None:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader.checks.answer_proxy import AnswerProxy
-from grader.checks.protocol import Fixture, Handle, Opaque
+from grader.checks.answer_proxy import AnswerLost, AnswerProxy
+from grader.checks.protocol import Fixture, Handle, Opaque, pack
 from grader.judge.channel import Worker
 from grader.judge.forkserver import ForkServer
 
@@ -120,3 +120,10 @@ def test_vjp_of_functions_and_modules(proxy):
     gradients = proxy.vjp(handle.method("forward"), (x,), [torch.ones(2)]).value
     assert gradients.inputs[0].tolist() == [2, 2]
     assert gradients.parameters["by"].item() == -1
+
+
+@pytest.mark.parametrize("names", [torch.ones(2), 6.0, {"a": 1}])
+def test_names_of_operators_that_are_no_list_lose_the_answer(names):
+    reply = pack({"value": names, "error": None, "after": []})
+    with pytest.raises(AnswerLost, match="makes no sense"):
+        AnswerProxy(lambda request: reply).seen()

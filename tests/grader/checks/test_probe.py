@@ -20,7 +20,7 @@ from grader.checks.cell import MIME, publish
 from grader.checks.exercise import Exercise, find, identifiers
 from grader.checks.fixtures import normal
 from grader.checks.grading import UNTRIED, grade, grade_source
-from grader.checks.probe import OutOfTime, Starved, TooMuchMemory, Unanswered, bounded
+from grader.checks.probe import Bounded, OutOfTime, Starved, TooMuchMemory, Unanswered
 from grader.checks.protocol import Fixture
 from grader.checks.trial import Trial, Wrong
 from grader.judge.channel import Worker
@@ -105,6 +105,16 @@ def worker(tmp_path_factory):
         Worker(forkserver) as worker,
     ):
         yield worker
+
+
+def bounded(compute, **caps):
+    """What is computed in a fork, within the caps."""
+
+    def computed():
+        value = compute()
+        return lambda _: value
+
+    return Bounded(computed, **caps).ask(b"")
 
 
 def local(source, worker):

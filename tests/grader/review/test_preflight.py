@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -237,48 +236,6 @@ def test_somebody_new_while_somebody_is_silent_may_be_renamed(exchange, course):
     _, (note,) = look(course, exchange, known=["ada", "ben"])
     assert "does not know zoe" in note and "nothing yet of ben" in note
     assert "`course rename OLD NEW`" in note
-
-
-def nbgrader(*arguments, cwd, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments], cwd=cwd, capture_output=True, text=True,
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-             **environment},
-    )  # fmt: skip
-
-
-@pytest.mark.slow
-def test_nbgrader_s_own_commands_in_a_full_exchange_lose_nothing(root, tmp_path, capsys):
-    """A student hands in, the exchange fills up, the student hands in once more."""
-    exchange, student, course = (tmp_path / n for n in ("exchange", "student", "course"))
-    for folder in (exchange, student, course):
-        folder.mkdir()
-    settings = (root / "nbgrader_config.py").read_text() + f"c.Exchange.root = {str(exchange)!r}\n"
-    for folder in (student, course):
-        (folder / "nbgrader_config.py").write_text(settings)
-    shutil.copytree(root / "exercises" / NAME, course / "exercises" / NAME)
-    shutil.copytree(root / "exercises" / NAME, student / NAME)
-    home = {"HOME": str(student), "USER": "ada", "JUPYTER_DATA_DIR": str(student / "data")}
-    with disk(exchange, "2m", "mode=0777"):
-        released = nbgrader("release_assignment", NAME, cwd=course)
-        assert released.returncode == 0, released.stderr
-        first = nbgrader("submit", NAME, cwd=student, **home)
-        assert first.returncode == 0, first.stderr
-        notebook = student / NAME / f"{NAME}.ipynb"
-        notebook.write_text(notebook.read_text() + " " * 3 * 2**20)
-        again = nbgrader("submit", NAME, cwd=student, **home)
-        assert again.returncode and "No space left on device" in again.stderr
-        assert main(["doctor", "--course", str(course)]) == 1
-        said = capsys.readouterr().out
-        assert "broke off while it was handed in" in said and "an older one is whole" in said
-        assert f"the exchange {exchange} has" in said
-        (broken,) = [p for p in exchange.glob("attention/inbound/*") if not
-                     (p / "timestamp.txt").exists()]  # fmt: skip
-        shutil.move(broken, tmp_path)
-        collected = nbgrader("collect", NAME, cwd=course)
-        assert collected.returncode == 0, collected.stderr
-    (one,) = course.glob(f"submitted/*/{NAME}/{NAME}.ipynb")
-    assert one.read_bytes() == (root / "exercises" / NAME / f"{NAME}.ipynb").read_bytes()
 
 
 def test_a_full_course_folder_is_named_and_the_same_command_goes_on(crowd, grading, tmp_path, dump):
