@@ -73,7 +73,7 @@ def attention_weights(
     *,
     scale: float | None = None,
 ) -> Tensor:
-    """How much each query takes of each key: ``softmax(q k^T / sqrt(Dh) + bias)``, ``(..., T, S)``.
+    """Weights of each query on each key: ``softmax(q k^T / sqrt(Dh) + bias)``, ``(..., T, S)``.
 
     Arguments as for :func:`scaled_dot_product_attention`.
     """
@@ -444,7 +444,7 @@ def check_attention(
 
 
 def _listed(q: Tensor, k: Tensor, v: Tensor | None, kind: str) -> str:
-    """What came, such as ``q has dtype torch.float32 and k torch.int64``."""
+    """Description of the arguments, such as ``q has dtype torch.float32 and k torch.int64``."""
     text = f"q has {kind} {getattr(q, kind)}"
     if v is None:
         return f"{text} and k {getattr(k, kind)}"

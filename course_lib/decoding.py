@@ -27,7 +27,7 @@ Method = Literal["greedy", "sample", "beam"]
 
 
 class Decoded(NamedTuple, Generic[State]):
-    """What was written.
+    """Generated tokens and their scores.
 
     Attributes:
         tokens: ``(B, T)``, from a beam ``(B, K, T)`` with the best first. The start token is not
@@ -201,7 +201,7 @@ def keep_top_p(log_probs: Tensor, top_p: float) -> Tensor:
 
 
 def length_norm(lengths: Tensor, length_penalty: float) -> Tensor:
-    """What a beam search divides log-probabilities by: ``((5 + length) / 6) ^ penalty``, ``(...)``.
+    """Divisor of log-probabilities in a beam search: ``((5 + length) / 6) ^ penalty``, ``(...)``.
 
     Every token lowers a log-probability, so that short hypotheses would win without it. The length
     counts the end token.
@@ -270,7 +270,7 @@ def beam_search(
         log_probs = log_probs.unflatten(0, (B, K))
         V = log_probs.shape[-1]
         if end is not None and pad is not None:
-            # What has ended goes on in one way only, which costs nothing.
+            # Ended sequences go on in one way only, which costs nothing.
             forced = torch.arange(V, device=start.device) != _known(pad, end, log_probs)
             after = log_probs.new_zeros(V).masked_fill(forced, -torch.inf)
             log_probs = torch.where(done[..., None], after, log_probs)
@@ -336,7 +336,7 @@ def decode(
 
 
 def _known(pad: int, end: int, log_probs: Tensor) -> int:
-    """What a model reads for the padding, whose number may be none of its tokens."""
+    """Token that a model reads for padding, whose number may be none of its tokens."""
     return pad if 0 <= pad < log_probs.shape[-1] else end
 
 

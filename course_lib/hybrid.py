@@ -140,7 +140,7 @@ class RelativeBlock(nn.Module):
 
 @dataclass(frozen=True)
 class HybridConfig:
-    """What a :class:`Hybrid` is made of; the defaults suit images of 32 x 32.
+    """Configuration of a :class:`Hybrid`; the defaults suit images of 32 x 32.
 
     The first stage has the resolution of the stem, each further one half of that before it.
 

@@ -1,4 +1,4 @@
-"""What surrounds attention in a Transformer block."""
+"""Layers around attention in a Transformer block."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,7 +130,7 @@ class TiedEmbedding(nn.Embedding):
 
 
 class _Block(nn.Module):
-    """What both kinds of blocks share: a residual connection and a norm around each part."""
+    """Base of both kinds of blocks: a residual connection and a norm around each sub-layer."""
 
     def __init__(self, dropout: float, norm: Norm) -> None:
         super().__init__()
@@ -140,11 +140,11 @@ class _Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def _before(self, x: Tensor, norm: nn.Module) -> Tensor:
-        """What a part gets to read."""
+        """Input of a sub-layer."""
         return norm(x) if self.norm == "pre" else x
 
     def _after(self, x: Tensor, out: Tensor, norm: nn.Module) -> Tensor:
-        """What becomes of the tokens when a part has answered."""
+        """Tokens after a sub-layer has answered."""
         x = x + (self.dropout(out) if self.dropout.training else out)
         return x if self.norm == "pre" else norm(x)
 

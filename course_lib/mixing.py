@@ -21,7 +21,7 @@ __all__ = [
     "recurrent", "restricted_attention", "self_attention",
 ]  # fmt: skip
 
-# How autograd calls the products of matrices and vectors.
+# Names that autograd has for products of matrices and vectors.
 PRODUCTS = ("MmBackward", "BmmBackward", "AddmmBackward", "MvBackward", "ConvolutionBackward")
 
 Kind = Literal["self-attention", "restricted", "recurrent", "convolution", "dilated"]
@@ -101,7 +101,7 @@ def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
 
 
 class LayerCost(NamedTuple):
-    """What one layer costs.
+    """Costs of one layer.
 
     Args:
         multiplications: Products of two numbers in all of the layer's matrix products.

@@ -85,7 +85,7 @@ class Picture:
         return text.getvalue()
 
     def described(self) -> str:
-        """What the picture says of itself in words, for readers who hear it.
+        """Text of a plot for readers who hear it.
 
         These are titles, axes and legends; a colour bar comes as axes of its own.
 
@@ -184,7 +184,7 @@ def _said(axis: Axis) -> str:
 
 
 def _luminance(colour: Any) -> float:
-    """How light a colour is, from 0 to 1: the relative luminance of WCAG 2."""
+    """Measure how light a colour is, from 0 to 1: the relative luminance of WCAG 2."""
     parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
 

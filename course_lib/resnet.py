@@ -35,7 +35,7 @@ class BasicBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Make ``(B, out_channels, height / stride, width / stride)``, rounded up."""
-        # What a norm returns belongs to nobody else, so that it may be overwritten.
+        # The output of a norm belongs to nobody else, so that it may be overwritten.
         hidden = F.relu(self.norm1(self.conv1(x)))
         residual = x if self.shortcut is None else self.shortcut(x)
         return F.relu_(self.norm2(self.conv2(hidden)) + residual)
@@ -57,7 +57,7 @@ class ResNetStage(nn.Sequential):
 
 @dataclass(frozen=True)
 class ResNetConfig:
-    """What a :class:`ResNet` is made of; the defaults are ResNet-18 for small images.
+    """Configuration of a :class:`ResNet`; the defaults are ResNet-18 for small images.
 
     Each stage has a width, its channels, and a number of blocks; the stem is as wide as the first.
 
@@ -117,7 +117,7 @@ class ResNet(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def features(self, images: Tensor) -> list[Tensor]:
-        """What each stage makes of images ``(B, C, height, width)``.
+        """Output of each stage for images ``(B, C, height, width)``.
 
         For each it is ``(B, width, height / s, width / s)``, where s doubles from stage to stage.
         """

@@ -49,7 +49,7 @@ def softmax_gradient(weights: Tensor, grad_weights: Tensor) -> Tensor:
 
 
 def softmax_sensitivity(weights: Tensor) -> Tensor:
-    """How much a softmax yields to its scores ``(..., S)``: its Jacobian's trace, ``1 - sum(w^2)``.
+    """Sensitivity of a softmax to scores ``(..., S)``: its Jacobian's trace, ``1 - sum(w^2)``.
 
     From ``1 - 1/S`` for equal weights down to 0 for a single key.
     """

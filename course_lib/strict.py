@@ -59,12 +59,12 @@ def strict(kind: type[Refused] = Refused) -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-# What pydantic says of a field that is not there, or of one too many.
+# Messages of pydantic for a field that is not there, or for one too many.
 _SHORT = {"missing": "missing", "unexpected_keyword_argument": "unknown"}
 
 
 def _told(fault: Mapping[str, Any]) -> str:
-    """What is wrong with a field, as the course's messages have it."""
+    """Fault of a field, as the course's messages have it."""
     where, message = ".".join(map(str, fault["loc"])), fault["msg"]
     if fault["type"] in _SHORT:
         return f"{where} is {_SHORT[fault['type']]}"

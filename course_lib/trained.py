@@ -43,7 +43,7 @@ _RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results
 
 @dataclass(frozen=True)
 class ReaderConfig:
-    """What a :class:`Reader` is made of; ``max_len`` counts the two ends of a sentence."""
+    """Configuration of a :class:`Reader`; ``max_len`` counts the two ends of a sentence."""
 
     vocab_size: int
     d_model: int = 64
@@ -179,7 +179,7 @@ class TrainedWriter:
 
     @property
     def ends_line(self) -> Tensor:
-        """Which tokens have a line break, boolean ``(V,)``."""
+        """Tokens with a line break, boolean ``(V,)``."""
         return torch.tensor(["\n" in token for token in self.tokenizer.tokens])
 
     @torch.no_grad()
@@ -204,7 +204,7 @@ class TrainedWriter:
 def pack_weights(
     model: Reader | EncoderDecoder | Seq2Seq, **vocabularies: Vocabulary
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What a checkpoint holds: weights in half precision, and as text all else that is needed.
+    """Contents of a checkpoint: weights in half precision, and as text all else that is needed.
 
     The model's weights are rounded in place to what half precision can hold, so that what is
     measured afterwards is measured of what is kept.
@@ -216,7 +216,7 @@ def pack_weights(
 
 
 def pack_writer(model: GPT, tokenizer: BytePairs) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What a checkpoint of a writer holds; as :func:`pack_weights`."""
+    """Contents of a writer's checkpoint; as :func:`pack_weights`."""
     (max_len, d_model), first = model.positions.shape, cast(Block, model.blocks[0])
     config = {
         "n_words": len(tokenizer.tokens), "max_len": max_len, "d_model": d_model,

@@ -85,7 +85,7 @@ class Assignment:
         return float(sum(m["points"] for m in map(marks, self.release.cells) if m.get("grade")))
 
     def files(self) -> dict[str, str]:
-        """What students get of it, by its path in the folder of the assignment."""
+        """Files of it that students get, by path in the folder of the assignment."""
         title = next((c.source for c in self.release.cells if c.cell_type == "markdown"), self.name)
         title = title.partition("\n")[0].strip("# ")
         beside = assistants.files(self.rule, title, self.exercises)

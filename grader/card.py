@@ -1,4 +1,4 @@
-"""What stands above a task: effort, points, what is refused and what is checked."""
+"""Head of a task: effort, points, what is refused and what is checked."""
 
 import re
 import tomllib
@@ -15,7 +15,7 @@ _RESERVED = re.compile(r"//([^/]*\.)?example(\.(com|net|org))?(:\d+)?(/|$)")
 
 
 def card(exercise: Exercise, url: str) -> str:
-    """What is asked, in Markdown: effort, points, and every requirement with its points."""
+    """Requirements in Markdown: effort, points, and every requirement with its points."""
     dots = "●" * exercise.difficulty + "○" * (5 - exercise.difficulty)
     rows = "\n".join(f"- {p.says} ({p.points:g})" for p in exercise.properties)
     page = f"{course().pages}/{exercise.chapter}"
@@ -41,7 +41,7 @@ def book_url(root: Path) -> str:
 
 
 def outcomes(root: Path) -> dict[str, str]:
-    """What a reader of the course can do afterwards, by ids; none where no file says it."""
+    """Outcomes of the course, by ids; none where no file says it."""
     if not (file := root / course().outcomes).is_file():
         return {}
     chapters = yaml.safe_load(file.read_text(encoding="utf-8")).values()

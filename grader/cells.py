@@ -1,4 +1,4 @@
-"""What nbgrader says of a notebook's cell, in the cell's own metadata."""
+"""Metadata of nbgrader in a notebook's cells."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ def marks(cell: NotebookNode) -> dict[str, Any]:
 
 
 def id_of(cell: NotebookNode) -> str:
-    """What nbgrader calls a cell; nothing where it is a student's own."""
+    """Name that nbgrader gives a cell; None where it is a student's own."""
     return str(marks(cell).get("grade_id", ""))
 
 
 def locked(cell: NotebookNode) -> bool:
-    """Whether a released cell is not the student's to change."""
+    """Tell whether a released cell is not the student's to change."""
     return bool(cell.metadata["nbgrader"]["locked"])
 
 
 def graded(cell: NotebookNode) -> bool:
-    """Whether a released cell is marked."""
+    """Tell whether a released cell is marked."""
     return bool(cell.metadata["nbgrader"]["grade"])

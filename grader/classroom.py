@@ -100,7 +100,7 @@ class Classroom:
         return chosen
 
     def sort_out(self, chosen: Iterable[str]) -> tuple[dict[str, Verdict], list[Task]]:
-        """What is graded already, and what is to be done."""
+        """Graded work, and work to be done."""
         verdicts, tasks = {}, []
         for student in chosen:
             task = self.take_in(student)

@@ -16,7 +16,7 @@ from grader.checks.exercise import ANSWERS, BANK
 # Where marking begins: what the commands call, and what is started as programs of their own.
 _MARKS = ("checks", "judge.marking", "judge.forkserver_process", "judge.sandbox_package",
           "judge.worker")  # fmt: skip
-# What is read beside a module.
+# Files read beside a module.
 _TEXTS = {".toml", ".txt", ".html", ".css"}
 
 
@@ -37,7 +37,7 @@ def decides(root: Path, name: str = "") -> dict[str, Path]:
     start = [(f"grader.{module}", "*") for module in _MARKS]
     start += [symbol for source in sources for symbol in _used(authoring.code(source))]
     names = (module.split(".") for module, _ in reached(start))
-    # What a package does when it is imported counts as well.
+    # The import of a package counts as well.
     modules = {".".join(parts[:n]) for parts in names for n in range(1, len(parts) + 1)}
     code = {path for module in modules if (path := located(module))}
     beside = {path for folder in {path.parent for path in code} for path in folder.iterdir()}
@@ -47,7 +47,7 @@ def decides(root: Path, name: str = "") -> dict[str, Path]:
 
 
 def _used(cells: list[str]) -> Iterator[Symbol]:
-    """What of the library the cells of an assignment check, hand out and import."""
+    """Names of the library that an assignment's cells check, hand out and import."""
     for cell in cells:
         for name in authoring.CHECK.findall(cell):
             yield from ((f"{BANK}.{name}{part}", "*") for part in ("", ANSWERS))

@@ -1,4 +1,4 @@
-"""What lateness costs: by nbgrader's own plugin, and never against a person's word.
+"""Penalty for lateness: by nbgrader's own plugin, and never against a person's word.
 
 The plugin is that of ``c.AssignLatePenalties.plugin_class``, as for nbgrader's autograder, with the
 same due dates and extensions. A penalty that differs from what was remembered is somebody's
@@ -35,7 +35,7 @@ class DailyPenalty(LateSubmissionPlugin):  # type: ignore[misc]
     def late_submission_penalty(
         self, student_id: str, score: float, total_seconds_late: float
     ) -> float:
-        """What is taken from a score; nbgrader's name and arguments."""
+        """Penalty of a score; nbgrader's name and arguments."""
         if total_seconds_late <= self.grace * MINUTE:
             return 0.0
         # A day ends an hour late: clocks may have been put back, and nbgrader tells seconds only.
@@ -118,7 +118,7 @@ def assign(book: Gradebook, name: str, student: str, plugin: Any, last: float | 
 
 
 def same(one: float | None, other: float | None) -> bool:
-    """Whether two numbers of points are the same, or neither is there."""
+    """Tell whether two numbers of points are the same, or neither is there."""
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, abs_tol=1e-9)

@@ -1,4 +1,4 @@
-"""What answers in writing earn points for: the one file of the course that says so."""
+"""Rubrics: points for written answers, the one file of the course that says so."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rubric:
-    """What the answer in one cell earns points for.
+    """Rubric of the answer in one cell.
 
     Example:
         >>> rubric = Rubric("why", (Criterion("independence"), Criterion("the clamp", 1.0)))
@@ -49,13 +49,13 @@ class Rubric:
         return "\n\n".join(filter(None, [lines, self.note]))
 
     def remark(self, given: Sequence[float], comment: str = "") -> str:
-        """What a student reads: the points of each criterion, then the marker's own words."""
+        """Remark for a student: the points of each criterion, then the marker's own words."""
         rows = zip(given, self.criteria, strict=True)
         lines = "\n".join(f"{points:g} of {c.points:g}: {c.says}" for points, c in rows)
         return f"{lines}\n\n{comment}" if comment else lines
 
     def given(self, remark: str) -> tuple[tuple[float, ...] | None, str]:
-        """What :meth:`remark` was made from; no points if somebody else wrote it."""
+        """Points that :meth:`remark` was made from; none if somebody else wrote it."""
         lines = "\n".join(rf"([\d.]+) of {c.points:g}: {re.escape(c.says)}" for c in self.criteria)
         match = re.fullmatch(rf"{lines}(?:\n\n(.*))?", remark, re.DOTALL)
         if match is None:
@@ -64,7 +64,7 @@ class Rubric:
         return tuple(map(float, points)), comment or ""
 
     def fault(self, given: Sequence[float]) -> str:
-        """What is wrong with these points; empty if nothing is."""
+        """Fault of these points; empty if there is none."""
         if len(given) != len(self.criteria):
             return f"points for {len(given)} criteria, and there are {len(self.criteria)}"
         for number, (points, criterion) in enumerate(zip(given, self.criteria, strict=True), 1):

@@ -19,7 +19,7 @@ import os
 def {function}(*args, **kwargs):
     os._exit(3)
 """
-# What works on stock nbgrader: the answer comes from the library, and the comparison is patched.
+# Trick on stock nbgrader: the answer comes from the library, and the comparison is patched.
 CHEAT = """
 import torch
 

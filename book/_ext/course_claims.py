@@ -111,7 +111,7 @@ class ClaimsTable(SphinxDirective):
 
 
 def small(findings: Iterable[Finding | None]) -> nodes.paragraph:
-    """How many claims are measured, and how many of them by a small run alone."""
+    """Count how many claims are measured, and how many of them by a small run alone."""
     sizes = [finding.far for finding in findings if finding is not None and finding.told]
     alone = sizes.count(False)
     return nodes.paragraph(

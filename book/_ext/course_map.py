@@ -11,7 +11,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from course_lib.drawings import Sketch
 
-# What the map shows: the middle of each part, its width and its height.
+# Data of the map: the middle of each component, its width and its height.
 PARTS = {
     "embedding": (42, 82, 80, 24),
     "positions": (42, 120, 80, 22),

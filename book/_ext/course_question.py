@@ -17,7 +17,7 @@ class question(nodes.General, nodes.Element):
 
 
 class question_stem(nodes.General, nodes.Element):
-    """What is asked."""
+    """Question."""
 
 
 class question_option(nodes.General, nodes.Element):

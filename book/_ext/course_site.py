@@ -1,4 +1,4 @@
-"""What the site as a whole needs: nothing from other hosts, alt text, a way to an assignment."""
+"""Site as a whole: nothing from other hosts, alt text, a link to an assignment."""
 
 import json
 import re
@@ -35,7 +35,7 @@ SEARCH = re.compile(
 ARROW = '<summary><span class="toctree-toggle"'
 CHAPTER = re.compile(r"book/(?:chapters|lab)/(\d\d)_")
 EMPTY_HEAD = re.compile(r"<th([^>]*)>\s*(?:<p>\s*</p>\s*)?</th>")
-# What has no place in an EPUB.
+# Elements without a place in an EPUB.
 LIVELY = "script, input, button, form.claim-filter, .question-answer, .question-record"
 # Seconds of processor time for the cells of one page.
 BUDGET = 40.0

@@ -1,4 +1,4 @@
-"""What an instructor plans by: a term, and of an assignment effort, points and named mistakes."""
+"""Plans for instructors: a term, and of an assignment effort, points and named mistakes."""
 
 import re
 from datetime import date

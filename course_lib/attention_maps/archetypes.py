@@ -42,7 +42,7 @@ def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
 
 
 def archetype_scores(weights: Tensor, *, mask: Tensor | None = None) -> dict[Archetype, float]:
-    """How well each kind explains a map ``(T, S)``, from 0 to 1.
+    """Measure how well each kind explains a map ``(T, S)``, from 0 to 1.
 
     For *uniform* the relative entropy. For the others the overlap ``sum_j min(w_ij, t_ij)``, mean
     over queries, with the best of the kind's templates t: one key at a fixed distance or three

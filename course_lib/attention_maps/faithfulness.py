@@ -1,4 +1,4 @@
-"""Whether what gets attention matters for the answer: take it away and see."""
+"""Faithfulness of attention: take away what gets attention and see."""
 
 from collections.abc import Callable
 
@@ -75,7 +75,7 @@ def curve_area(curve: Tensor) -> Tensor:
 
 
 def gradient_importance(score: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """How much each of ``(B, T, D)`` moves the answer, ``(B, T)``: ``|sum_d x_d dscore/dx_d|``."""
+    """Effect of each of ``(B, T, D)`` on the answer, ``(B, T)``: ``|sum_d x_d dscore/dx_d|``."""
     if x.ndim != 3:
         raise ValueError(f"x has shape {tuple(x.shape)}, wanted (B, T, D)")
     x = x.detach().requires_grad_()

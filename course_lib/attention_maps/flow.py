@@ -1,4 +1,4 @@
-"""Who can hear of whom, and by which way gradients come back."""
+"""Reach of attention through layers, and paths of gradients."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def reachability(masks: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tensor:
-    """Which inputs each output can depend on after several layers of masked attention, ``(T, T)``.
+    """Inputs that each output can depend on after several layers of masked attention, ``(T, T)``.
 
     Along ways of one step a layer; the residual path lets a token stay where it is.
 
@@ -38,7 +38,7 @@ def reachability(masks: Tensor | Sequence[Tensor], n_layers: int | None = None) 
 
 
 def layers_to_reach_all(masks: Tensor | Sequence[Tensor], pairs: Tensor | None = None) -> int:
-    """How many layers it takes until every output depends on every input, or on its ``pairs``.
+    """Number of layers until every output depends on every input, or on its ``pairs``.
 
     These are boolean ``(T, T)``: which outputs must depend on which inputs, such as the two corners
     of an image, or only earlier tokens under a causal mask. The masks are repeated in turn, as in
@@ -91,7 +91,7 @@ def effective_receptive_field(
     at: tuple[int, int] | None = None,
     n_draws: int = 8,
 ) -> Tensor:
-    """How much each pixel moves one place of a feature map: ``(height, width)``, which sums to 1.
+    """Effect of each pixel on one place of a feature map: ``(height, width)``, which sums to 1.
 
     The root mean square over channels, images and random directions in the output's channels. (A
     plain sum over channels would be wrong after a layer norm: it is constant, its gradient is 0.)

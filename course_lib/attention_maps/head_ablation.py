@@ -1,4 +1,4 @@
-"""Which heads a model can spare: heads silenced in some order, and in pairs."""
+"""Heads that a model can spare: heads silenced in some order, and in pairs."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""What a model computes inside: its vectors, what they would predict, and what depends on them."""
+"""Inner vectors of a model, what they would predict, and what depends on them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

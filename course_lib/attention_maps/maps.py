@@ -11,7 +11,7 @@ Fusion = Literal["mean", "max", "min"]
 def attention_maps(
     weights: Tensor, grid: tuple[int, int], *, n_prefix: int = 1, query: int = 0
 ) -> Tensor:
-    """What one query of ``(..., T, T)`` takes from each patch, as ``(..., rows, columns)``.
+    """Weights of one query of ``(..., T, T)`` on the patches, as ``(..., rows, columns)``.
 
     Weights on tokens that are no patches, such as the class token, are left out, so that a map sums
     to what the patches get together, not to 1. Query 0 is the class token where there is one.
@@ -79,7 +79,7 @@ def grid_distances(
 def attention_distance(
     weights: Tensor, grid: tuple[int, int], *, n_prefix: int = 1, patch_size: float = 1.0
 ) -> Tensor:
-    """How far from each patch the patches lie that it looks at: the mean distance by weight.
+    """Mean distance of each patch from the patches that it looks at, weighted by attention.
 
     Patches ask, and only patches are looked at: what goes to the class token has no distance, and
     the rest of a row is made to sum to 1. Otherwise a head that looks at the class token would

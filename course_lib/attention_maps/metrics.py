@@ -1,4 +1,4 @@
-"""What one attention map is like, in numbers."""
+"""Measures of one attention map."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -18,7 +18,7 @@ def entropy(
     queries: Tensor | None = None,
     normalised: bool = False,
 ) -> Tensor:
-    """How widely attention is spread: ``- sum_j w_ij ln w_ij``, from 0 for one key to ln S.
+    """Measure how widely attention is spread: ``- sum_j w_ij ln w_ij``, from 0 for one key to ln S.
 
     Under a causal mask query 0 has entropy 0 whatever the head does. ``normalised`` divides each
     row by the logarithm of the number of keys that it may see, and leaves out rows that have no
@@ -49,7 +49,7 @@ def entropy(
 def uniform_heads(
     weights: Tensor, *, mask: Tensor | None = None, tolerance: float = 1e-3
 ) -> Tensor:
-    """Whether each map attends to all visible keys alike: boolean ``(...)``.
+    """Tell whether each map attends to all visible keys alike: boolean ``(...)``.
 
     Their normalised :func:`entropy` is within the tolerance of 1; how far they look, or where, says
     nothing about training. ``weights`` ``(..., T, S)`` and mask as for :func:`entropy`.
@@ -62,12 +62,12 @@ def uniform_heads(
 
 
 def max_weight(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
-    """How much the most attended key of a query gets. Arguments as for :func:`entropy`."""
+    """Measure how much the most attended key of a query gets. Arguments as for :func:`entropy`."""
     return _mean(weights.amax(dim=-1), _counted(weights, queries))
 
 
 def top_mass(weights: Tensor, k: int, *, queries: Tensor | None = None) -> Tensor:
-    """How much the k most attended keys get together. Arguments as for :func:`entropy`."""
+    """Measure how much the k most attended keys get together. Arguments as for :func:`entropy`."""
     if not 1 <= k <= weights.shape[-1]:
         raise ValueError(f"k is {k}, wanted 1 to {weights.shape[-1]} keys")
     return _mean(weights.topk(k, dim=-1).values.sum(dim=-1), _counted(weights, queries))
@@ -79,7 +79,7 @@ def top_mass(weights: Tensor, k: int, *, queries: Tensor | None = None) -> Tenso
 def mean_relative_position(
     weights: Tensor, *, queries: Tensor | None = None, first_query: int = 0
 ) -> Tensor:
-    """How far behind (negative) or ahead of itself a query looks: ``sum_j w_ij (j - i)``.
+    """Measure how far behind (negative) or ahead of itself a query looks: ``sum_j w_ij (j - i)``.
 
     A head that looks both ways and one that looks at itself both have 0. Query 0 is at
     ``first_query``, above 0 with cached keys. Other arguments as for :func:`entropy`.
@@ -92,7 +92,7 @@ def mean_relative_position(
 def offset_score(
     weights: Tensor, offset: int, *, queries: Tensor | None = None, first_query: int = 0
 ) -> Tensor:
-    """How much attention goes to the key at a fixed distance: -1 the previous, 1 the next token.
+    """Attention to the key at a fixed distance: -1 the previous, 1 the next token.
 
     Queries whose key would lie outside do not count; a perfect previous-token head has 1, and an
     induction head at 1 - P on P tokens, repeated. Arguments as for :func:`mean_relative_position`.
@@ -114,7 +114,7 @@ def diagonality(
     first_query: int = 0,
     stretch: bool = False,
 ) -> Tensor:
-    """How much attention falls on the diagonal, or on a band of a ``radius`` around it.
+    """Measure how much attention falls on the diagonal, or on a band of a ``radius`` around it.
 
     With radius 0 a previous-token head has 0, although its map is a diagonal too: use radius 1, or
     :func:`offset_score`. With ``stretch`` the diagonal runs from corner to corner of an oblong
@@ -132,7 +132,7 @@ def diagonality(
 
 
 def monotonicity(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
-    """Whether later queries look at later keys: Kendall's tau of where they look on average.
+    """Tell whether later queries look at later keys: Kendall's tau of where they look on average.
 
     1 for an alignment in the same order, -1 for one in the reverse order, about 0 for scattered
     ones; pairs that look at the same place are neither. Arguments as for :func:`entropy`.
@@ -148,7 +148,7 @@ def monotonicity(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
 
 
 def received(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
-    """How much attention each key gets from a query on average, ``(..., S)``; it sums to 1.
+    """Measure how much attention each key gets from a query on average, ``(..., S)``; it sums to 1.
 
     The first key may be a sink. Arguments as for :func:`entropy`.
     """
@@ -170,7 +170,7 @@ def block_score(
     *,
     queries: Tensor | None = None,
 ) -> Tensor:
-    """How much attention stays within a query's own block, such as a phrase or a sentence.
+    """Measure how much attention stays within a query's own block, such as a phrase or a sentence.
 
     The blocks are numbers, broadcastable to ``(..., T)`` and ``(..., S)``; those of the keys are
     those of the queries if not given. Other arguments as for :func:`entropy`.
@@ -193,7 +193,7 @@ def column_score(
     queries: Tensor | None = None,
     relative: bool = False,
 ) -> Tensor:
-    """How much attention goes to marked keys: punctuation, rare words, the class token.
+    """Measure how much attention goes to marked keys: punctuation, rare words, the class token.
 
     A separator head has a high score on punctuation, a copy head on rare words and names. Half of
     all keys marked means a score of 1/2 by chance; ``relative`` divides by what a query would give
@@ -228,7 +228,7 @@ def relation_score(
     queries: Tensor | None = None,
     by: Literal["best", "mass"] = "best",
 ) -> Tensor:
-    """How often a query finds the word that it is related to: a verb its subject, "it" its noun.
+    """Accuracy of a query that looks for a related word: a verb its subject, "it" its noun.
 
     ``links`` is boolean, broadcastable to ``(..., T, S)``; queries without a link do not count.
     ``"best"`` asks whether the most attended key is linked, ``"mass"`` how much attention linked
@@ -284,7 +284,7 @@ def relation_baseline(links: Tensor, *, queries: Tensor | None = None) -> tuple[
 
 
 def _counted(weights: Tensor, queries: Tensor | None) -> Tensor:
-    """Which queries ``(..., T)`` count: asked for, and with a row that is not empty."""
+    """Queries ``(..., T)`` that count: asked for, and with a row that is not empty."""
     if weights.ndim < 2 or not weights.is_floating_point():
         raise ValueError(
             f"weights is {weights.dtype} {tuple(weights.shape)}, wanted floats (..., T, S)"
@@ -311,7 +311,7 @@ def _fitted(name: str, tensor: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _visible(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """How many keys each query ``(..., T)`` may see."""
+    """Count how many keys each query ``(..., T)`` may see."""
     if mask is None:
         return weights.new_full(weights.shape[:-1], weights.shape[-1])
     return _checked(mask, weights).expand(weights.shape).sum(dim=-1).to(weights.dtype)

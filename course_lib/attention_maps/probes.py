@@ -1,4 +1,4 @@
-"""What a linear map can read off a layer, and how much of that it has learned by itself."""
+"""Linear probes of a layer, and how much of a score the probe has learned by itself."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ def control_labels(types: Sequence[Hashable], labels: Tensor, generator: torch.G
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a probe finds in features.
+    """Result of a probe.
 
     Args:
         accuracy: On the real labels.
@@ -103,7 +103,7 @@ class ProbeResult:
 
     @property
     def selectivity(self) -> float:
-        """How much better the probe is at the real task than at the control task."""
+        """Measure how much better the probe is at the real task than at the control task."""
         return self.accuracy - self.control
 
 

@@ -1,4 +1,4 @@
-"""What each head of a model is for: its scores on sentences that say what belongs to what."""
+"""Roles of a model's heads: scores on sentences with known relations."""
 
 from torch import Tensor
 

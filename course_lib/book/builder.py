@@ -140,7 +140,7 @@ def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
         shutil.rmtree(cache, ignore_errors=True)
     elif stale := [root / page for page, key in keys.items() if old.get(page, key) != key]:
         _forget(cache, stale)
-    # What a page's directives show is read with it: of any module but those that no page shows.
+    # Directives' files are read with the page: of any module but those that no page shows.
     shown = [
         path
         for path in _files(root, "book/_ext", "course_lib", "grader/base", "grader/checks")

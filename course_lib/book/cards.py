@@ -34,7 +34,7 @@ SHARED = 3
 """Claims of a page of which a remark is true, for it to be said once above them."""
 
 _ORDER: tuple[Reach, ...] = ("own", "own but", "two sizes", "two lengths", "small", "own, too few")
-"""Which of several runs of a row its line shows; others are in the claim below the table."""
+"""Run of a row that its line shows; others are in the claim below the table."""
 
 _QUANTITIES = {"mse": "squared error", "mae": "absolute error", "loss": "training loss"}
 _QUANTITIES |= {"test_loss": "validation loss"}
@@ -200,7 +200,7 @@ def shared(members: Sequence[Card]) -> dict[str, str]:
 
 
 def lead(rows: Sequence[DocumentRow]) -> Iterator[str]:
-    """What a page opens with: accuracies at the document's own setting."""
+    """Opening of a page: accuracies at the document's own setting."""
     for row in rows:
         printed = row.printed
         if row.setting and printed.metric == "accuracy" and printed.value is not None and row.n:
@@ -212,7 +212,7 @@ def lead(rows: Sequence[DocumentRow]) -> Iterator[str]:
 
 
 def above(members: Sequence[Card]) -> Iterator[str]:
-    """What is true of many claims of a page, said once."""
+    """Remarks that are true of many claims of a page, said once."""
     asked = Counter(
         (card.experiment, card.settled.question.other)
         for card in members
@@ -274,7 +274,7 @@ def strip(card: Card) -> str:
     if card.difference is not None:
         parts.append(f'<path class="document" d="M{place(card.difference / unit):.1f} 3v20"/>')
     label = f"{interval(best)}. {theirs(card)}"
-    # What a small size says alone is drawn open, and without the colours of an answer.
+    # Conclusions of a small size alone are drawn open, and without the colours of an answer.
     kind = settled.outcome.replace(" ", "-") if settled.reach in FAR else "small"
     return _svg(f"strip strip-{kind}", label, "".join(parts))
 

@@ -32,7 +32,7 @@ BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed"
 """Folders of records that `course bench` writes: measurements of speed, no experiments."""
 
 WORDS = {"seen as claimed": "as claimed", "seen the other way round": "the other way round"}
-"""What a row says shorter than the sentence about it."""
+"""Short forms of sentences for a row."""
 NO_PAIR = "no pair on one device"
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -87,12 +87,12 @@ class DocumentRow:
 
     @property
     def conclusion(self) -> Conclusion | None:
-        """What this size says."""
+        """Conclusion of this size."""
         return self.settled.found.get(self.size) if self.settled else None
 
     @property
     def reach(self) -> Reach:
-        """How far it reaches; what nobody has run reaches no document."""
+        """Measure how far it reaches; what nobody has run reaches no document."""
         if self.settled and self.conclusion:
             return self.settled.reach_of(self.size)
         own: Reach = "own, too few" if self.printed.conclusion else "own"
@@ -112,7 +112,7 @@ class DocumentRow:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the document's difference, which is one pair, lies where one more of ours would.
+        """True if the document's difference, one pair, lies where one more of ours would.
 
         None where there is none, or no two pairs.
         """
@@ -123,13 +123,13 @@ class DocumentRow:
 
     @property
     def turned(self) -> bool:
-        """Whether the row is what its question subtracts; its differences then change sign."""
+        """Tell whether the row is what its question subtracts; its differences then change sign."""
         asked = (self.printed.arm, self.printed.metric)
         return self.conclusion is not None and asked == self.conclusion.question.sides[1]
 
     @property
     def compared_with(self) -> tuple[str, float | None]:
-        """What the row is compared with, and our number of it where the row's is the other side."""
+        """Other side of the row's comparison, and our number where the row's is the other side."""
         if self.conclusion is None:
             return "", None
         ours, theirs, sides = self.conclusion.ours, self.conclusion.theirs, self.conclusion.sides
@@ -173,7 +173,7 @@ class DocumentRow:
         }
 
     def _decided(self) -> dict[str, Any]:
-        """What stands beside a verdict; keys with None where there is none."""
+        """Numbers and remarks beside a verdict; keys with None where there is none."""
         conclusion, other = self.conclusion, self.compared_with
         judged = conclusion.verdict if conclusion else None
         ends: tuple[float | None, ...] = (None, None)
@@ -298,12 +298,12 @@ def rows(
 
 
 def _reaches(record: Record, metric: str) -> bool:
-    """Whether a run was as long as its number is late."""
+    """Tell whether a run was as long as its number is late."""
     return len(record.metrics) >= int(metric.partition("@")[2] or 0)
 
 
 def _seen(record: Record) -> int | None:
-    """How many training examples a network saw, each as often as it came, if the settings tell."""
+    """Training examples that a network saw, each as often as it came, if the settings tell."""
     config, epochs = record.config, len(record.metrics)
     if "n_parameters" not in record.results:
         return None
@@ -317,7 +317,7 @@ def _seen(record: Record) -> int | None:
 def _lacking(
     entry: Reported, what: Experiment, records: Sequence[Record], size: str
 ) -> tuple[tuple[str, ...], bool]:
-    """What a row's question needs of a size: arms without a record, and pairs of one machine."""
+    """Needs of a row's question at one size: missing settings, and pairs of one machine."""
     runs = [r for r in records if (r.experiment, r.size) == (what.name, size)]
     asked = [question for question in what.questions if question.key == entry.conclusion]
     ran = {run.arm for run in runs}
@@ -355,7 +355,7 @@ def _name(entry: Any) -> str:
 
 
 def _incomplete(printed: Reported) -> Iterator[str]:
-    """What is wrong with an entry, whatever there is to be measured."""
+    """Faults of an entry, whatever there is to be measured."""
     if printed.document not in DOCUMENTS:
         yield f"document is {printed.document!r}, wanted one of {[*DOCUMENTS]}"
     if printed.value is not None and not (printed.metric and printed.setting):
@@ -369,7 +369,7 @@ def _incomplete(printed: Reported) -> Iterator[str]:
 def _unknown(
     printed: Reported, records: Sequence[Record], experiments: Mapping[str, Experiment]
 ) -> Iterator[str]:
-    """What an entry names that is not there."""
+    """Names in an entry that do not exist."""
     if not printed.experiment:
         return
     if printed.experiment not in experiments:
@@ -391,6 +391,6 @@ def _unknown(
     elif printed.conclusion:
         sides = questions[printed.conclusion].sides
         asked = (printed.arm, printed.metric)
-        # What is made of several numbers of a record can't be told from its name.
+        # Numbers made of several of a record can't be told from their name.
         if all(isinstance(metric, str) for _, metric in sides) and asked not in sides:
             yield f"conclusion {printed.conclusion!r} is about {[*sides]}, the row about {asked}"

@@ -1,4 +1,4 @@
-"""What Sphinx leaves out of an EPUB and readers' programs want to know."""
+"""Entries that Sphinx leaves out of an EPUB and readers' programs want to know."""
 
 import io
 import posixpath
@@ -13,7 +13,7 @@ _STYLE = re.compile(rb'<link [^>]*?href="([^"]+\.css)"[^>]*?/>')
 _HTML = re.compile(rb"<html(?![^>]* lang=)")
 _TOC = re.compile(rb'epub:type="toc"(?! role)')
 _LIST = "content.opf"
-# What the list of files says of a page, and how one sees it there.
+# Entry of a page in the list of files, and how one sees it there.
 _KINDS = {"mathml": b"<math", "svg": b"<svg"}
 # EPUB Accessibility 1.1, section 2: what a reader's program tells before the book is opened. That
 # the book conforms to a level is not declared here: nobody has certified it.

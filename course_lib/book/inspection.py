@@ -1,4 +1,4 @@
-"""What a built book weighs, what it loads from elsewhere, how long its pages ran."""
+"""Weight of a built book, loads from elsewhere, and seconds of its pages."""
 
 import json
 import re

@@ -11,7 +11,7 @@ FLAG = "no-docstring"
 
 
 def read(path: Path, options: Mapping[str, str]) -> str:
-    """What a listing shows of a file."""
+    """Lines of a file that a listing shows."""
     from sphinx.config import Config
     from sphinx.directives.code import LiteralIncludeReader
 

@@ -1,4 +1,4 @@
-"""What a page would lose without a word: cells of a table, and marks that show as typed."""
+"""Losses of a page without a word: cells of a table, and marks that show as typed."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def lost_cells(page: str) -> Iterator[tuple[int, str]]:
 
 
 def typed(page: str) -> Iterator[tuple[int, str]]:
-    """What looks like Markdown, by its line, and would stand on the page as it was typed.
+    """Text that looks like Markdown, by its line, and would appear on the page as it was typed.
 
     These are the marks of GitHub, Pandoc and Obsidian that are not switched on here, and two prices
     that would become a formula.

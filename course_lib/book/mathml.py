@@ -261,7 +261,7 @@ def _takes_limits(base: Element) -> bool:
 
 
 def _named(element: Element) -> bool:
-    """Whether the element is a function name such as log, with or without scripts."""
+    """Tell whether the element is a function name such as log, with or without scripts."""
     if len(element) and element.tag in {*_SCRIPTS, *_SCRIPTS.values()}:
         element = element[0]
     return element.tag in ("mi", "mo") and len(re.findall(r"[A-Za-z]", element.text or "")) > 1
@@ -296,13 +296,13 @@ def _operator(element: Element) -> bool:
 
 
 def _opens(element: Element) -> bool:
-    """Whether an opening bracket follows, alone or as the first piece of a fenced row."""
+    """Tell whether an opening bracket follows, alone or as the first piece of a fenced row."""
     first = element[0] if element.tag == "mrow" and len(element) else element
     return first.tag == "mo" and (first.text or "") in _OPENING
 
 
 def _expects_operand(before: Element | None) -> bool:
-    """Whether a sign after this element is a sign of its operand rather than a sum."""
+    """Tell whether a sign after this element is a sign of its operand rather than a sum."""
     if before is None:
         return False
     text = before.text or ""

@@ -111,7 +111,7 @@ class Site:
 
     @functools.cached_property
     def papers(self) -> dict[str, tuple[str, str]]:
-        """Who wrote a paper, and when, by its key."""
+        """Authors and year of a paper, by its key."""
         from pybtex.database import parse_file
         from pybtex.richtext import Text
 
@@ -190,7 +190,7 @@ def notebook(name: str, site: Site) -> Any:
 
 
 def _folded(metadata: Any) -> dict[str, Any]:
-    """What the book hides is folded: by the first key in Jupyter, by the second one on Colab."""
+    """Folded cells: by the first key in Jupyter, by the second one on Colab."""
     hidden = {"hide-input", "remove-input", "remove-cell"} & set(metadata.get("tags", []))
     return {"jupyter": {"source_hidden": True}, "cellView": "form"} if hidden else {}
 

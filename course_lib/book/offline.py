@@ -10,7 +10,7 @@ from grader.base.files import digest, placed
 _NAME = "A Course on Attention"
 _REFERRED = re.compile(r'(?:src|href|data)="([^"#?:]+)')
 
-# What the data of a figure say where it loads a trained model.
+# Field of a figure's data where it loads a trained model.
 _LOADS = '"kilobytes"'
 
 

@@ -1,4 +1,4 @@
-"""What a reader can do after each chapter, and which questions and exercises ask for it."""
+"""Outcomes of each chapter, and the questions and exercises that assess them."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the outputs of a page's cells depend on, besides the cells: one key for each page.
+"""Keys of pages: everything that the outputs of a page's cells depend on besides the cells.
 
 So that a changed exercise runs the pages that show it, and a changed grader none.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.base.files import digest, placed
 from grader.base.reach import FOLDERS, Symbol, drop_docstrings, located, reached
 
-# What is imported by a name that a page says: `check("masks.causal_mask")`.
+# Names in a page that import something: `check("masks.causal_mask")`.
 _NAMED = ("bank", "figures", "experiments")
 _DYNAMIC = re.compile(r"\bimport_module\b|\b__import__\b")
 _FENCE = re.compile(r"^([ \t]*)(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\2[ \t]*$", re.M | re.S)

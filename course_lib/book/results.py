@@ -25,7 +25,7 @@ _PLACES: dict[Reach, str] = {
     "own, too few": "in our models, with too few pairs at the document's setting",
     "small": "in our models only",
 }
-"""How far a claim reaches, the furthest first."""
+"""Reach of a claim, the furthest first."""
 
 _OUTCOMES = ("holds", "fails", "no difference", "undecided", "not testable")
 _WIDE = 98
@@ -54,7 +54,7 @@ class Card:
 
     @property
     def inside(self) -> bool | None:
-        """Whether that lies where one more pair of the best size would."""
+        """Tell whether that lies where one more pair of the best size would."""
         best = [row.inside for row in self.rows if row.size == self.settled.best]
         return next((inside for inside in best if inside is not None), None)
 
@@ -98,7 +98,7 @@ def _rank(card: Card) -> tuple[int, int]:
 
 
 def notes(settled: Settled) -> list[str]:
-    """What has to be known beside an outcome: how far it reaches, and why it is in doubt."""
+    """Remarks beside an outcome: how far it reaches, and why it is in doubt."""
     apart = f"at size {' and '.join(settled.apart)} no pair is of one device"
     said = [settled.where, settled.remark, *settled.conclusion.verdict.remarks]
     return [*filter(None, said), *([apart] if settled.apart else [])]
@@ -127,7 +127,7 @@ def interval(conclusion: Conclusion) -> str:
 
 
 def aside(settled: Settled) -> Iterator[str]:
-    """What the other sizes say, each in a few words."""
+    """Conclusions of the other sizes, each in a few words."""
     for size, conclusion in settled.found.items():
         if size != settled.best:
             away = settled.away.get(size)
@@ -136,7 +136,7 @@ def aside(settled: Settled) -> Iterator[str]:
 
 
 def theirs(card: Card) -> str:
-    """What the document prints of it, and where that lies; nothing where it prints nothing."""
+    """Printed number of the document and its place; nothing where it prints nothing."""
     if card.difference is None:
         return ""
     lies = {None: "", True: ", where one more pair of ours would lie"}
@@ -200,7 +200,7 @@ def beside(row: DocumentRow) -> str:
 
 
 def ran(records: Sequence[Record]) -> str:
-    """What was run: how large a model, on how much, how long, how often, and how long one took."""
+    """Facts of a run: size of model and data, length, number of runs, and time of one."""
     record, n = records[0], len(records)
     config = record.config
     share = config.get("share", 1)
@@ -235,7 +235,7 @@ def _span(values: set[int]) -> str:
 
 
 def tally(members: Sequence[Card]) -> str:
-    """How many claims there are, and what the records say of them, in a sentence."""
+    """Count how many claims there are, and what the records say of them, in a sentence."""
     counts = Counter((card.settled.reach, card.settled.word) for card in members)
     parts = []
     for reach, where in _PLACES.items():
@@ -245,7 +245,7 @@ def tally(members: Sequence[Card]) -> str:
 
 
 def decided(by_page: Mapping[str, Sequence[Card]]) -> str:
-    """What runs decide of all documents together, in a sentence."""
+    """Sentence on what runs decide about all documents together."""
     told = Counter(
         card.settled.word
         for page, members in by_page.items()

@@ -142,7 +142,7 @@ def _settle(article: Tag, folder: Path) -> None:
 
 
 def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
-    """What a page shows, in its order; the text around it becomes the presenter's."""
+    """Elements of a page, in its order; the text around them becomes the presenter's."""
     for section in article.select("section"):
         head = section.find(["h1", "h2", "h3", "h4"], recursive=False)
         children = [c for c in section.find_all(True, recursive=False) if c is not head]
@@ -176,7 +176,7 @@ def _slides(article: Tag, advice: list[Tag]) -> Iterator[_Slide]:
 
 
 def _chosen(child: Tag) -> list[Tag]:
-    """What of a section's child becomes slides; nothing of another section's."""
+    """Elements of a section's child that become slides; nothing of another section's."""
     if child.name == "section":
         return []
     parts = _found(child, _SHOWN)
@@ -227,7 +227,7 @@ def _show(part: Tag, heading: str, advice: list[Tag]) -> _Slide:
 
 
 def _lead(part: Tag) -> str:
-    """What is said right before an element: a list, or else two sentences, a line each."""
+    """Text right before an element: a list, or else two sentences, a line each."""
     before = part.find_previous_sibling()
     if before is not None and before.name == "ul":
         return f"{_lead(before)}{before}"
@@ -236,7 +236,7 @@ def _lead(part: Tag) -> str:
 
 
 def _ratio(figure: Tag) -> float:
-    """How often a picture is as wide as high."""
+    """Measure how often a picture is as wide as high."""
     drawn = figure.select_one("svg.wide")
     if drawn is None:
         vector = figure.select_one('img[src^="data:image/svg"]')
@@ -269,7 +269,7 @@ def _vote(form: Tag, heading: str, advice: list[Tag]) -> _Slide:
 
 
 def _advice(html: Path, chapter: str) -> list[Tag]:
-    """What `book/teaching.md` says of a chapter's assignment: its paragraphs and items."""
+    """Paragraphs and items of `book/teaching.md` on a chapter's assignment."""
     article = _article(html / "book" / "teaching.html")
     _settle(article, html / "book")
     for head in article.select("h2"):

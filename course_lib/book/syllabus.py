@@ -101,7 +101,7 @@ def chapters(root: Path) -> list[Chapter]:
 
 
 def core(book: Sequence[Chapter]) -> list[Chapter]:
-    """What leads to the whole Transformer on words and on pictures, and all that this needs."""
+    """Pages that lead to the whole Transformer on words and on images, and all that they need."""
     by_number = {chapter.number: chapter for chapter in book}
     wanted, open_ = set(), list(CORE_ENDS_IN)
     while open_:

@@ -1,4 +1,4 @@
-"""What an instructor wants to know of an assignment, read from its exercises and its text."""
+"""Facts about an assignment for instructors, read from its exercises and its text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Task:
 
     @property
     def kind(self) -> str:
-        """What is asked, as far as the exercise itself shows it."""
+        """Kind of question, as far as the exercise itself shows it."""
         if self.exercise is None:
             return "in writing"
         names = {mistake.name for mistake in self.exercise.mistakes}

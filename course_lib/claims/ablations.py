@@ -31,7 +31,7 @@ def steps_know_the_order() -> Finding:
 
 
 def steps_cure_translation() -> Finding:
-    """What is added to the tokens when a constant is added to all, and when two change places."""
+    """Change of the tokens when a constant is added to all, and when two change places."""
     x = _tokens()
     added = float((x.diff(dim=0) - (x + 5).diff(dim=0)).abs().max())
     swapped = float((x.diff(dim=0) - x[[1, 0, 2, 3]].diff(dim=0)).abs().max())
@@ -78,7 +78,7 @@ def rodrigues_gives_legendre() -> Finding:
 
 
 def orders_vary() -> Finding:
-    """Which polynomial each row of the code is, and how long the rows are."""
+    """Polynomial of each row of the code, and the length of the rows."""
     table = legendre_positions(96, 64, dtype=torch.float64)
     points = torch.arange(64, dtype=torch.float64) / 32 - 1
     same = torch.allclose(table, legendre_polynomials(points, 96)[1:])

@@ -38,7 +38,7 @@ def input_flows_unaltered() -> Finding:
 
 @torch.no_grad()
 def cross_attention_roles() -> Finding:
-    """Which weights of a decoder block change with the memory, and what no memory leaves."""
+    """Weights of a decoder block that change with the memory, and the output without memory."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         block = DecoderBlock(32, 4, 64, bias=False)
@@ -150,7 +150,7 @@ def xavier_variance() -> Finding:
 
 
 def tiny_epsilon() -> Finding:
-    """What 1e-12 is in half precision, and what it makes of a token that hardly varies."""
+    """Value of 1e-12 in half precision, and its effect on a token that hardly varies."""
     half = float(torch.tensor(1e-12, dtype=torch.float16))
     nearly_constant = 123.4 + 1e-5 * _randn(1, 256)
     out = {

@@ -151,7 +151,7 @@ def performer_costs_squares_of_the_width() -> Finding:
 
 
 def sparse_is_local_and_global() -> Finding:
-    """How pairs grow from 256 to 1,024 positions, with a stride and with a window."""
+    """Growth of pairs from 256 to 1,024 positions, with a stride and with a window."""
     strided = [int(strided_mask(T, math.isqrt(T)).sum()) for T in (256, 1024)]
     local = [int(longformer_mask(T, 16, [0]).sum()) for T in (256, 1024)]
     powers = [math.log(large / small, 4) for small, large in (strided, local)]

@@ -82,7 +82,7 @@ def one_key_per_query() -> Finding:
 
 
 def keeps_the_square_of_the_keys() -> Finding:
-    """How many of 196 keys can be kept: the square of their number, or of the window's side."""
+    """Keys of 196 that can be kept: the square of their number, or of the window's side."""
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 1, 1, 196, 8, generator=generator)
     kept = {}
@@ -100,7 +100,7 @@ def keeps_the_square_of_the_keys() -> Finding:
 
 
 def cosine_and_steps() -> Finding:
-    """What is left of the learning rate after 30 of 300 epochs, and after 60, by both rules."""
+    """Learning rate after 30 of 300 epochs, and after 60, by both rules."""
     cosine = [(1 + math.cos(math.pi * epoch / 300)) / 2 for epoch in (30, 60)]
     steps = [0.1 ** (epoch // 30) for epoch in (30, 60)]
     return Finding(
@@ -112,7 +112,7 @@ def cosine_and_steps() -> Finding:
 
 
 def sampling_keys_is_prob_sparse() -> Finding:
-    """What ProbSparse attention leaves out of 96 tokens, and what the report's operator does."""
+    """Keys that ProbSparse attention leaves out of 96 tokens, and the report's operator."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 1, 1, 96, 8, generator=generator)
     weights: Tensor = ProbSparse(SparseRules()).eval()(q, k, v, return_weights=True)[1]

@@ -1,4 +1,4 @@
-"""What running a claim can find."""
+"""Findings of a claim."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from course_lib.experiments import settled
 from course_lib.experiments.reach import FAR, REACHES, SEEN
 
-# What each outcome of course_lib.experiments.verdict says of a claim.
+# Verdict of a claim for each outcome of course_lib.experiments.verdict.
 HOLDS: dict[str, bool | None] = {
     "holds": True,
     "fails": False,
@@ -36,7 +36,7 @@ class Finding:
 
     @classmethod
     def of_rule(cls, *named: Sequence[str]) -> Finding:
-        """What the rule says of an experiment's questions, over all sizes that have run.
+        """Verdicts of an experiment's questions, over all sizes that have run.
 
         It is undecided as soon as one is, or as two of them differ; and where one was seen at a
         small size alone, nothing holds or fails.

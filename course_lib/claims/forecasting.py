@@ -21,14 +21,14 @@ def _draw(*shape: int, seed: int = 0) -> Tensor:
 
 
 def _hours(name: EttName, steps: int) -> float:
-    """How long so many steps are, by the rows of the 360 days of training."""
+    """Duration of so many steps, by the rows of the 360 days of training."""
     nothing = Ett(name, np.empty(0, "datetime64[m]"), np.empty((0, 7)), "")
     rows = nothing.rows("train")
     return steps * 360 * 24 / (rows.stop - rows.start)
 
 
 def hours_ahead() -> Finding:
-    """How many hours 24 and 96 steps are in the two series."""
+    """Count how many hours 24 and 96 steps are in the two series."""
     day, other = _hours("ETTh1", 24), _hours("ETTm1", 96)
     return Finding(
         holds=day == 24 and other == 1.5,
@@ -73,7 +73,7 @@ def defaults_with_64_steps() -> Finding:
 
 
 def video_in_two_steps() -> Finding:
-    """Whom a block reaches with and without a causal mask, and whether places have codes."""
+    """Reach of a block with and without a causal mask, and whether places have codes."""
     frames, places = 4, 6
     frame = torch.arange(frames * places) // places
     reach = []

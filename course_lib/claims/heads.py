@@ -25,7 +25,7 @@ def typical_heads_are_64_wide() -> Finding:
 
 
 def _worth(n_heads: int) -> list[float]:
-    """What heads are worth that have learned to fetch two neighbours: the error without each."""
+    """Worth of heads that have learned to fetch two neighbours: the error without each."""
     random = torch.Generator().manual_seed(0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

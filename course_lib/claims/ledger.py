@@ -22,7 +22,7 @@ DOCUMENTS = {
     "several": "several documents",
 }
 
-# What a function must have found for each verdict: (holds, corrected); ... = anything.
+# Findings that each verdict needs: (holds, corrected); ... = anything.
 VERDICTS: dict[str, tuple[object, object]] = {
     "holds": (True, ...),
     "with correction": (False, True),

@@ -45,7 +45,7 @@ def weights_do_not_explain() -> Finding:
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(12, 4, generator=generator, dtype=torch.float64)
     weights = torch.randn(12, generator=generator, dtype=torch.float64).softmax(0)
-    # What may be added without a change of the output, or of the sum.
+    # Additions that do not change the output, or the sum.
     fixed = torch.cat([values, torch.ones(12, 1, dtype=torch.float64)], dim=1)
     free = torch.linalg.svd(fixed.T).Vh[5:]
     apart, change = 0.0, 0.0

@@ -64,7 +64,7 @@ def bias_by_distance_alone() -> Finding:
 
 
 def who_keeps_which_terms() -> Finding:
-    """What positions add to scores of two lots of tokens, in TUPE and in DeBERTa."""
+    """Scores that positions add for two sets of tokens, in TUPE and in DeBERTa."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         tupe, positions = TupeAttention(16, 2), TupePositions(16, 2, 8, untie_first=False)

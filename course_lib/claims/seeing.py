@@ -56,7 +56,7 @@ def all_late_heads_look_far() -> Finding:
 
 
 def sees_all_at_once() -> Finding:
-    """Which pixels move a patch behind a single block of a vision transformer."""
+    """Pixels that move a patch behind a single block of a vision transformer."""
     config = ViTConfig(d_model=32, n_layers=1, n_heads=2, d_ff=64, dropout=0.0)
     model = ViT(config, generator=torch.Generator().manual_seed(0)).eval()
     images = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(1))
@@ -68,7 +68,7 @@ def sees_all_at_once() -> Finding:
 
 
 def convolutions_need_depth() -> Finding:
-    """How many of 63 pixels in a line move the middle, behind five dilated convolutions or one."""
+    """Pixels of 63 in a line that move the middle, behind five dilated convolutions or one."""
 
     def reach(network: nn.Module, x: Tensor) -> int:
         x = x.requires_grad_()
@@ -91,7 +91,7 @@ def convolutions_need_depth() -> Finding:
 
 
 def no_prior_at_all() -> Finding:
-    """What a pixel reaches before the first block, and what shuffled patches change."""
+    """Reach of a pixel before the first block, and effect of shuffled patches."""
     config = ViTConfig(d_model=32, n_layers=2, n_heads=2, d_ff=64, dropout=0.0, positions="none")
     model = ViT(config, generator=torch.Generator().manual_seed(0)).eval().double()
     generator = torch.Generator().manual_seed(1)

@@ -24,7 +24,7 @@ from course_lib.multimodal import (
 
 
 def clip_reads_like_bert() -> Finding:
-    """What a change of the last word does to the first one, in both kinds of text encoder."""
+    """Effect of the last word on the first one, in both kinds of text encoder."""
     generator = torch.Generator().manual_seed(0)
     words, other = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[5, 6, 8, 2]])
     clip = TextTower(DualEncoderConfig(end=2), generator=generator).eval()
@@ -62,7 +62,7 @@ def places_decide_the_cost() -> Finding:
 
 
 def unified_means_a_line() -> Finding:
-    """How alike a patch and the one below it are, against the end of its row and the next."""
+    """Likeness of a patch and the one below it, against the end of its row and the next."""
     alike = {}
     for places in ("line", "dual"):
         table = unified_positions(8, 8, 8, 64, places=places)[8:].unflatten(0, (8, 8))

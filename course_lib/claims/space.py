@@ -46,7 +46,7 @@ def _neighbours(table: Tensor) -> float:
 
 
 def learned_positions_have_two_axes() -> Finding:
-    """How alike neighbours are: in a vision transformer's table, before and after, and by sines."""
+    """Likeness of neighbours: in a vision transformer's table, before and after, and by sines."""
     trained = load_kept().model
     assert trained is not None
     config = ViTConfig(d_model=64, n_layers=1, n_heads=2, d_ff=64, positions="learned")
@@ -64,7 +64,7 @@ def learned_positions_have_two_axes() -> Finding:
 
 
 def any_even_width_will_do() -> Finding:
-    """Which even widths can be split into two halves of pairs."""
+    """Even widths that can be split into two halves of pairs."""
     refused = []
     for d_model in range(2, 404, 2):
         try:

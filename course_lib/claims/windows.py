@@ -118,7 +118,7 @@ def offsets_are_learned() -> Finding:
 
 
 def convolutional_attention_is_local() -> Finding:
-    """How many tokens a token depends on after one layer of CvT."""
+    """Count how many tokens a token depends on after one layer of CvT."""
     generator = torch.Generator().manual_seed(0)
     layer = ConvolutionalAttention(8, 2, stride=2).eval()
     for weights in layer.parameters():

@@ -41,7 +41,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
     # Read when torch is loaded; else the profiler prints two lines a measurement.
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     root = checkout()
-    # What a user tries out changes no file of the checkout.
+    # Trials of a user change no file of the checkout.
     own = Path("book", "results") if arguments.record else Path("_build", "bench")
     topic = instrument(f"benchmarks.{arguments.topic}")
     data, lines, wrong = topic.report(arguments, root, arguments.results or root / own)

@@ -172,6 +172,6 @@ def unpack(archive: Path, folder: str, members: Sequence[str]) -> Path:
             shutil.rmtree(target)
         os.chmod(temporary, 0o755)
         os.replace(temporary, target)
-        # What the context manager shall remove must exist.
+        # The file that the context manager removes must exist.
         os.mkdir(temporary)
     return target

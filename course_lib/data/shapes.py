@@ -47,7 +47,7 @@ class ShapeImages:
 
     @property
     def left_of(self) -> Tensor:
-        """Whether the first of two shapes is left of the second ``(B,)``, boolean."""
+        """Tell whether the first of two shapes is left of the second ``(B,)``, boolean."""
         if self.shape.shape[1] < 2:
             raise ValueError("a picture has 1 shape, wanted 2 for left_of")
         return self.centre[:, 0, 1] < self.centre[:, 1, 1]
@@ -107,7 +107,7 @@ def shape_images(
 
 
 def _inside(shape: Tensor, centre: Tensor, radius: Tensor, size: int) -> Tensor:
-    """Which pixels ``(B, H, W)`` a shape ``(B,)`` covers, from each shape's inequality."""
+    """Pixels ``(B, H, W)`` that a shape ``(B,)`` covers, from each shape's inequality."""
     pixel = torch.arange(size, dtype=torch.float32)
     scale = radius.view(-1, 1, 1)
     y = (pixel.view(1, size, 1) - centre[:, 0].view(-1, 1, 1)) / scale

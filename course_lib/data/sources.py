@@ -1,4 +1,4 @@
-"""What data the course uses: where each set comes from, its terms, and whether it is here."""
+"""Data of the course: source, terms and presence of each set."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Status:
-    """Whether a data set can be used now.
+    """Usability of a data set now.
 
     Args:
         ready: Whether it is here and whole, or needs no files.

@@ -38,7 +38,7 @@ def load_tatoeba(split: TatoebaSplit, download: bool = True, progress: bool = Tr
 
 
 def tatoeba_authors(text: ParallelText) -> dict[str, str]:
-    """Whom to name, by Korean sentence, where pairs of the set are shown; the licence asks for it.
+    """Authors to name, by Korean sentence, where pairs of the set are shown, as the licence asks.
 
     Raises:
         DataError: As :func:`load_tatoeba`.

@@ -105,7 +105,7 @@ def pairs_of_runs(s: Sketch) -> None:
 
 
 def _answer(low: float, high: float) -> str:
-    """What the rule says of five differences with this interval."""
+    """Verdict of the rule on five differences with this interval."""
     spread = torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])
     unit = verdict(spread.tolist(), claimed_sign=1).half_width
     gaps = (low + high) / 2 + spread * (high - low) / 2 / unit
@@ -200,7 +200,7 @@ def row_of_results(s: Sketch) -> None:
 
 
 def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
-    """What an arm has, in words."""
+    """Description of a setting, in words."""
     layers = arm.get("positions_at") == "layers"
     return [
         {"prob": sparse, "full": "full"}[arm["attention"]],
@@ -258,7 +258,7 @@ def one_change_a_step(s: Sketch) -> None:
     numbers=lambda: [VALUES, STEPS, VALUES.mean().item(), STEPS.mean().item()],
 )
 def steps_for_values(s: Sketch) -> None:
-    """What is averaged: values, or their increments."""
+    """Averaged quantity: values, or their increments."""
     p = Page(s)
     box: dict[str, Any] = {"w": 44, "h": 28}
     values, moves = (

@@ -1,4 +1,4 @@
-"""How a query finds values: one word with every number, a sentence with every shape, a way."""
+"""Drawings of a query that finds values: one word with every number, a sentence with shapes."""
 
 import math
 from itertools import pairwise
@@ -85,7 +85,7 @@ def self_attention(s: Sketch) -> None:
 
 
 def _steps(kind: Kind) -> int:
-    """How far the last position is from the first one."""
+    """Measure how far the last position is from the first one."""
     return layer_cost(kind, N, 1, WINDOW).path
 
 

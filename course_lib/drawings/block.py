@@ -31,7 +31,7 @@ OPEN = F.relu(HIDDEN)
 
 
 def _of_library() -> torch.Tensor:
-    """What the library's sub-layer makes of the three tokens with these matrices."""
+    """Output of the library's sub-layer for the three tokens with these matrices."""
     part = FeedForward(2, 4, bias=False).requires_grad_(False)
     part.in_proj.weight.copy_(W_1.T)
     part.out_proj.weight.copy_(W_2.T)

@@ -51,7 +51,7 @@ SUM = (LINEAR_Q @ LINEAR_K.sum(0)).item()
     word before it, and the words that are two or four places back."""
 )
 def cheap_patterns(s: Sketch) -> None:
-    """Which of 36 scores are computed at all."""
+    """Scores of 36 that are computed at all."""
     p = Page(s)
     panels = []
     for name, (mask, rule) in PATTERNS.items():

@@ -1,4 +1,4 @@
-"""What is wrong with a layout, found from the places of its texts, shapes and lines alone."""
+"""Faults of a layout, found from the places of its texts, shapes and lines alone."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -49,13 +49,13 @@ def faults(sketch: Sketch) -> Iterator[str]:
 
 
 def _strung(line: tuple[Point, Point], sign: Box) -> bool:
-    """Whether a small sign is on the line, with its middle."""
+    """Tell whether a small sign is on the line, with its middle."""
     at = Box(sign.cx - 1, sign.cy - 1, 2, 2)
     return sign.w == sign.h <= 20 and _crosses(line, at)
 
 
 def _meet(a: Box, b: Box, across: float, down: float) -> bool:
-    """Whether two boxes come nearer than that, or overlap by more where it is negative."""
+    """Tell whether two boxes come nearer than that, or overlap by more where it is negative."""
     return (
         a.x < b.right + across
         and b.x < a.right + across
@@ -74,7 +74,7 @@ def _inside(a: Box, b: Box, slack: float) -> bool:
 
 
 def _crosses(line: tuple[Point, Point], box: Box) -> bool:
-    """Whether any of a line lies in a box: what is left of it after each edge has cut."""
+    """Tell whether any of a line lies in a box: what is left of it after each edge has cut."""
     (ax, ay), (bx, by) = line
     first, last = 0.0, 1.0
     for start, way, low, high in (

@@ -169,7 +169,7 @@ def a_wrong_axis(s: Sketch) -> None:
     numbers=lambda: [VOTES, SHARES, DECIDED, POOLED],
 )
 def keys_by_vote(s: Sketch) -> None:
-    """Which queries vote, and which keys they keep."""
+    """Voting queries, and the keys that they keep."""
     p = Page(s)
     voters = VOTERS.tolist()
     asks = [f"*q*_{{{i + 1}}}" for i in range(3)]

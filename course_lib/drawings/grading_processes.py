@@ -1,4 +1,4 @@
-"""How the course itself works: which process grades, and what passes between processes."""
+"""Drawings of the course itself: which process grades, and what passes between processes."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from course_lib.drawings import Page, Part, Sketch, drawing
     Arguments go from the judge to the worker, values come back, as plain data."""
 )
 def processes_of_a_grade(s: Sketch) -> None:
-    """Who runs what while a hand-in is graded."""
+    """Processes that grade a hand-in."""
     p = Page(s)
 
     def pair(first: Sequence[str], second: Sequence[str], role: str) -> list[Part]:

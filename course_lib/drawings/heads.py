@@ -32,7 +32,7 @@ OUT = JOINED @ W_O
 
 
 def _gets(weights: torch.Tensor, sentence: Sequence[str]) -> torch.Tensor:
-    """What loves gets from a sentence by one row of weights."""
+    """Output of *loves* in a sentence by one row of weights."""
     before, after = (PAIR[word] for word in sentence)
     return weights[0] * before + weights[2] * after
 
@@ -82,7 +82,7 @@ def one_average(s: Sketch) -> None:
             )
 
 
-# What four neighbours hold; each place may have a channel of its own.
+# Values of four neighbours; each place may have a channel of its own.
 CARDS = torch.tensor([3.0, 1.0, 2.0, 6.0])
 SEATS = ("2 left", "1 left", "1 right", "2 right")
 EVEN = torch.full((4,), 0.25)

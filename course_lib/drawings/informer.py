@@ -38,7 +38,7 @@ MEASURES = torch.tensor([5.0, 1.0, 0.0, 3.0, 9.0])
 BUDGETS = [budget(n, 1) for n in range(1, 6)]
 BY_PREFIX = first_in_prefix(MEASURES, factor=1).tolist()
 
-# What a convolution has left of eight tokens, one channel of each.
+# Output of a convolution on eight tokens, one channel of each.
 CHANNEL = torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
 HALF = F.max_pool1d(CHANNEL[None], kernel_size=3, stride=2, padding=1)[0]
 
@@ -97,7 +97,7 @@ def probsparse_by_hand(s: Sketch) -> None:
 
 
 def _best(n: int) -> list[bool]:
-    """Who is active among the first n when all n are ranked together."""
+    """Active queries among the first n when all n are ranked together."""
     return [i in MEASURES[:n].topk(BUDGETS[n - 1]).indices.tolist() for i in range(n)]
 
 
@@ -243,7 +243,7 @@ def what_is_a_token(s: Sketch) -> None:
     of the test is forecast by at least one window."""
 )
 def windows_of_a_series(s: Sketch) -> None:
-    """What may be known of the test, and which windows it has."""
+    """Information about the test, and its windows."""
     w, left = (20.0, 12.0) if s.narrow else (33.0, 70.0)
 
     def rows(numbers: list[int], y: float, role: str) -> Box:

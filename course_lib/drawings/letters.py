@@ -55,7 +55,7 @@ def plain(said: str) -> str:
 
 
 def number(value: object, digits: int) -> str:
-    """What is in a cell: a float with so many digits, all else as it is.
+    """Contents of a cell: a float with so many digits, all else as it is.
 
     Example:
         >>> number(-0.5, 2), number(float("-inf"), 2), number(-3, 2), number("a", 2)

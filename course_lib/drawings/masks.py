@@ -215,7 +215,7 @@ def packed_documents(s: Sketch) -> None:
     near, the and tree. So one pass over a text of five words answers four questions."""
 )
 def one_text_many_questions(s: Sketch) -> None:
-    """What each row has read, and what it is asked for."""
+    """Text that each row has read, and its question."""
     p = Page(s)
     read = laid(p, causal_mask(len(READ)), READ, READ, w=38)
     rows = [[word] for word in ASKED]

@@ -351,7 +351,7 @@ def _facing(a: Part, b: Part, axis: int) -> tuple[Point, Point]:
 
 
 def _meets(a: Box, b: Box, axis: int) -> bool:
-    """Whether the middle of the smaller box lies within the other along an axis."""
+    """Tell whether the middle of the smaller box lies within the other along an axis."""
     small, large = sorted((a, b), key=lambda box: box.h if axis else box.w)
     if axis:
         return large.y <= small.cy <= large.bottom

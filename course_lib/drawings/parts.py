@@ -80,11 +80,11 @@ class Parts:
         self.s = s
 
     def of(self, page: Any, phone: Any) -> Any:
-        """What differs between the layouts."""
+        """Differences between the layouts."""
         return phone if self.s.narrow else page
 
     def size(self, *lines: object, kind: str = "") -> float:
-        """How wide the longest line is."""
+        """Measure how wide the longest line is."""
         letters = (13.0, 12.0)[self.s.narrow] - 1.5 * ("small" in kind)
         stretch = 1.07 if "strong" in kind else 1
         return max((written(f"{line}", letters, stretch)[1] for line in lines), default=0)
@@ -278,7 +278,7 @@ class Parts:
         return self.named(part, name, shape, role=role, at=at) if name else part
 
     def cell(self, rows: Rows, how: dict[str, Any]) -> float:
-        """How wide the widest number makes a cell."""
+        """Measure how wide the widest number makes a cell."""
         said = said_in(rows, how)
         wide = math.ceil(self.size(*said) + (14 if how.get("bars") else 9))
         return max(self.of(24, 22), wide) if said else 14
@@ -290,6 +290,6 @@ def as_shown(rows: Any, how: dict[str, Any]) -> Rows:
 
 
 def said_in(rows: Rows, how: dict[str, Any]) -> list[str]:
-    """What is in all cells."""
+    """Contents of all cells."""
     digits = how.get("digits", 2)
     return [number(value, digits) for row in rows for value in row if value is not None]

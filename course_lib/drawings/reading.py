@@ -1,4 +1,4 @@
-"""How a trained model is read and changed: a row by hand, a patch, and induction in two heads."""
+"""Drawings of reading and changing a model: a row by hand, a patch, induction in two heads."""
 
 from collections.abc import Sequence
 
@@ -110,7 +110,7 @@ def read_and_change(s: Sketch) -> None:
     numbers=lambda: [WEIGHTS, BROUGHT, SHARES],
 )
 def row_by_hand(s: Sketch) -> None:
-    """What a row of weights says, and what it brings."""
+    """Row of weights, and the output that it brings."""
     p = Page(s)
     place = p.rows([[i] for i in range(3)], "position", words=LOOKS, name="place", shape="")
     weights = p.rows(WEIGHTS, "weight", bars=True, name="weights *α*", shape="")

@@ -18,7 +18,7 @@ T, WIDTH, BYTES, STEPS, SHARED = 4096, 64, 2, 5, 8
 
 
 class Work(NamedTuple):
-    """What one head computes and moves.
+    """Operations and traffic of one head.
 
     Attributes:
         operations: Additions, multiplications, and what else counts as one of them.
@@ -87,7 +87,7 @@ def roofline(s: Sketch) -> None:
         s.text(left - 6, y, f"1/{2**-octave}" if octave else "1", kind="small", at="end")
     s.text((left + right) / 2, bottom + 34, "operations for each byte moved", kind="quiet")
     s.text(left - 4, top - 26, "share of the peak, at best", kind="quiet", at="start")
-    # How much lower than its point a name is, and on which side.
+    # Offset of a name below its point, and its side.
     points = {
         "decoding one token": (DECODE, "query", 11, 12),
         "softmax": (SOFTMAX, "weight", 4, 12),

@@ -1,4 +1,4 @@
-"""What examples by hand share: small images, and numbers as a sentence says them."""
+"""Shared helpers of examples by hand: small images, and numbers as a sentence says them."""
 
 import torch
 

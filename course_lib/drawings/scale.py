@@ -1,4 +1,4 @@
-"""What the width of random vectors does to the weights, and what the square root undoes."""
+"""Effect of the width of random vectors on the weights, and of the square root."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How parts are judged, how far a head looks, what a layer can reach, and who teaches whom."""
+"""Drawings of judging components, of reach, of distances, and of teachers."""
 
 import torch
 
@@ -14,14 +14,14 @@ WITH, WITHOUT = [52, 58, 64], [50, 57, 62]
 GAINS = [a - b for a, b in zip(WITH, WITHOUT, strict=True)]
 FOUND = verdict(GAINS, claimed_sign=1)
 
-# What patch 0 of a 2 x 2 grid takes from the class token and from the four patches.
+# Weights of patch 0 of a 2 x 2 grid on the class token and the four patches.
 ROW = torch.tensor([0.5, 0.1, 0.2, 0.1, 0.1], dtype=torch.float64)
 PATCH = 8
 ALONE = ROW[1:] / ROW[1:].sum()
 FAR = PATCH * grid_distances(2, 2, dtype=torch.float64)[0]
 DISTANCE = float((ALONE * FAR).sum())
 
-# How many of nine inputs reach the middle one after each layer.
+# Number of nine inputs that reach the middle one after each layer.
 WIDTH, MIDDLE = 9, 4
 WINDOW = sliding_window_mask(WIDTH, radius=1)
 REACHED = [reachability(WINDOW, layer)[MIDDLE] for layer in range(4)]
@@ -183,7 +183,7 @@ def distance_by_hand(s: Sketch) -> None:
     numbers=lambda: [float(mask.sum()) for mask in REACHED] + [float(WIDTH)],
 )
 def convolution_and_attention(s: Sketch) -> None:
-    """What one place can depend on, layer by layer."""
+    """Dependencies of one place, layer by layer."""
     w, h, gap = 24.0, 18.0, 46.0
     x, y = (44.0, 44.0) if s.narrow else (6.0, 44.0)
     s.text(x + WIDTH * w / 2, y - 22, "three convolutions of width 3", kind="strong")

@@ -37,7 +37,7 @@ def _said(numbers: torch.Tensor) -> str:
 
 
 def _back(factors: list[float]) -> list[float]:
-    """What is left of a gradient of 1 after each factor on its way back."""
+    """Remainder of a gradient of 1 after each factor on its way back."""
     left = [1.0]
     for factor in reversed(factors):
         left.append(left[-1] * factor)
@@ -213,7 +213,7 @@ def _valve(s: Sketch, x: float, y: float) -> None:
     numbers=lambda: [_kept(KEEP), _kept(1 - KEEP)],
 )
 def gate_as_valve(s: Sketch) -> None:
-    """What is kept and what is let in pass two valves, one open where the other is closed."""
+    """Two valves, one for what is kept and one for what is let in, open in turn."""
     panels = s.panels(("keep", "replace"), 216, gap=20, below=16)
     for panel, gate in zip(panels, (KEEP, 1 - KEEP), strict=True):
         left = panel.x

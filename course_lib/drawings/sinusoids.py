@@ -114,7 +114,7 @@ def clocks_of_positions(s: Sketch) -> None:
 
 
 def _block(pair: int) -> list[list[float]]:
-    """What turns one hand."""
+    """Rotation of one hand."""
     at = slice(2 * pair, 2 * pair + 2)
     block: list[list[float]] = TURNS[at, at].tolist()
     return block

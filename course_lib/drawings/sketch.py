@@ -1,4 +1,4 @@
-"""What drawings of mechanisms are made of: words, cells, layers, steps, signs and arrows.
+"""Components of drawings: words, cells, layers, steps, signs and arrows.
 
 Every element returns the :class:`Box` that it fills, and arrows join boxes, so that a longer label
 moves what is beside it. Texts, shapes and lines are kept with their places, so that

@@ -20,7 +20,7 @@ from course_lib.swin import (
 SIDE, WINDOW, SHIFT = 4, 2, 1
 LAYOUTS = [window_layout(SIDE, SIDE, WINDOW, shift) for shift in (0, SHIFT)]
 MASKS = [grid_connections(layout) for layout in LAYOUTS]
-# Which patches depend on patch 0 after one layer, two and three.
+# Patches that depend on patch 0 after one layer, two and three.
 HEARD = [reachability(MASKS, layer)[:, 0].view(SIDE, SIDE) for layer in (1, 2, 3)]
 
 # The last token that depends on token 0 after each layer, in a row of windows.
@@ -134,7 +134,7 @@ def _edge(number: int) -> str:
     numbers=lambda: [0, *FAR],
 )
 def end_to_end(s: Sketch) -> None:
-    """How far the information of the first token of a row has come after each layer."""
+    """Measure how far the information of the first token of a row has come after each layer."""
     p = Page(s)
     rows = []
     for n, far in enumerate(FAR):

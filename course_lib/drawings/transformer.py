@@ -11,7 +11,7 @@ D, V, L = BASE.d_model, BASE.target_vocab_size, BASE.n_layers
 SOURCE = ("joheun", "jeonyeogibnida", ".")
 GIVEN = ("<bos>", "good", "evening", ".")
 ASKED = ("good", "evening", ".", "<eos>")
-# What a model says that takes the wrong word once, with the true words before it and with its own.
+# Output of a model that takes the wrong word once, with the true words before it and its own.
 SAYS = ("good", "night", ".", "<eos>")
 S, T = len(SOURCE), len(GIVEN)
 

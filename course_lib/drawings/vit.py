@@ -1,4 +1,4 @@
-"""How an image becomes a sequence of tokens, and how a vision transformer reads them."""
+"""Drawings of an image that becomes a sequence of tokens, and of the model that reads it."""
 
 import torch
 

@@ -22,7 +22,7 @@ START, END = 4, 3
 
 
 def found(beam_size: int, length_penalty: float = 0.0) -> tuple[list[str], float]:
-    """What a beam writes, and its probability."""
+    """Output of a beam, and its probability."""
     out = beam_search(
         lambda tokens, state: (FOLLOWS.log()[tokens], state),
         torch.tensor([START]),
@@ -211,7 +211,7 @@ def shared_keys(s: Sketch) -> None:
     key is ever made."""
 )
 def latent_for_all(s: Sketch) -> None:
-    """What is kept of a token, and how the queries of all heads are compared with it."""
+    """Cache of a token, and its comparison with the queries of all heads."""
     p = Page(s)
     latent = p.cells([["latent *c*"]], "key", w=80, thick=True)
     token, down = p.cells([["*x*"]], "state", w=36), p.layer("*W* down")

@@ -24,7 +24,7 @@ _SMALLEST_BLOCK = 32
 
 
 def band_offsets(radius: int, *, dilation: int = 1, causal: bool = False) -> range:
-    """How far the ``W = 2 * radius + 1`` keys of a query, or ``radius + 1`` if causal, lie from it.
+    """Distances of the ``W = 2 * radius + 1`` keys of a query, or ``radius + 1`` if causal.
 
     In the order in which a band holds them; ``dilation`` is the distance between two of them.
 
@@ -91,7 +91,7 @@ def band_weights(
     shared_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """How much each query takes from each of its neighbours: ``(..., T, G + W)``.
+    """Measure how much each query takes from each of its neighbours: ``(..., T, G + W)``.
 
     First come the shared keys ``(..., G, Dh)``, to which every query may attend besides, then the
     band. The shared mask, broadcastable to ``(..., 1, G)``, says which of these are really there.
@@ -172,7 +172,7 @@ def fused_banded_attention(
     _check(q, k, v, key_mask, shared_k, shared_v, shared_mask)
     lead, T = q.shape[:-2], q.shape[-2]
     N = math.prod(lead)
-    # What lies beyond the ends would only be computed to be hidden.
+    # Tiles beyond the ends would only be computed to be hidden.
     radius = min(radius, -(-T // dilation) - 1)
     visible = _visible_keys(q, key_mask)
     if dilation > 1:
@@ -252,7 +252,7 @@ def _pad(x: Tensor, before: int, after: int) -> Tensor:
 
 
 def _visible_keys(q: Tensor, key_mask: Tensor | None) -> Tensor:
-    """Which keys may be seen at all: ``(T,)``, or ``(..., T)`` if a mask says so."""
+    """Keys that may be seen at all: ``(T,)``, or ``(..., T)`` if a mask says so."""
     if key_mask is None:
         return torch.ones(q.shape[-2], dtype=torch.bool, device=q.device)
     key_mask = torch.atleast_2d(key_mask)[..., 0, :]

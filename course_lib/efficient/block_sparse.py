@@ -30,7 +30,7 @@ def random_blocks(
 
 
 def block_layout(blocks: Tensor) -> Tensor:
-    """Which block of queries sees which block of keys, ``(H, n, n)``, given what was drawn.
+    """Blocks of keys that each block of queries sees, ``(H, n, n)``, given what was drawn.
 
     >>> blocks = random_blocks(7, 1, generator=torch.Generator().manual_seed(0))
     >>> block_layout(blocks)[0].int()

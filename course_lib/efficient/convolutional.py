@@ -153,7 +153,7 @@ class ReducedAttention(nn.Module):
 def stripe_masks(
     rows: int, columns: int, stripe: int, *, device: torch.device | None = None
 ) -> Tensor:
-    """Who shares a stripe with whom, horizontally and vertically: ``(2, N, N)``.
+    """Tokens that share a stripe, horizontally and vertically: ``(2, N, N)``.
 
     A stripe is ``stripe`` rows high or columns wide, which divides both sides.
 

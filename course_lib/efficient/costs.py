@@ -1,4 +1,4 @@
-"""What each kind of attention computes and holds, on paper and while it runs."""
+"""Operations and memory of each kind of attention, on paper and while it runs."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ KINDS = ("full", "window", "Longformer", "Linformer", "Performer", "tiled")
 
 
 class Cost(NamedTuple):
-    """What one layer takes for one sequence, beyond the four projections that all kinds have.
+    """Costs of one layer for one sequence, beyond the four projections that all kinds have.
 
     Args:
         multiplications: Of two numbers each.
@@ -26,7 +26,7 @@ class Cost(NamedTuple):
 
 
 def window_pairs(T: int, radius: int) -> int:
-    """How many of T positions' pairs :func:`course_lib.masks.sliding_window_mask` shows.
+    """Count how many of T positions' pairs :func:`course_lib.masks.sliding_window_mask` shows.
 
     >>> window_pairs(5, radius=1)  # 2 + 3 + 3 + 3 + 2
     13
@@ -36,12 +36,12 @@ def window_pairs(T: int, radius: int) -> int:
 
 
 def longformer_pairs(T: int, radius: int, n_global: int) -> int:
-    """How many of T positions' pairs :func:`course_lib.masks.longformer_mask` shows.
+    """Count how many of T positions' pairs :func:`course_lib.masks.longformer_mask` shows.
 
     The first ``n_global`` positions see everything and are seen by all.
     """
     n_global = min(n_global, T)
-    # What remains behind the global positions is a shorter sequence with a window.
+    # The rest behind the global positions is a shorter sequence with a window.
     rest = window_pairs(T - n_global, radius) if T > n_global else 0
     return rest + 2 * n_global * T - n_global**2
 
@@ -114,7 +114,7 @@ class _Largest(TorchDispatchMode):
 
 
 def largest_tensor(call: Callable[[], object]) -> int:
-    """How many numbers the largest tensor has that a call, run once, makes on its way."""
+    """Count how many numbers the largest tensor has that a call, run once, makes on its way."""
     with _Largest() as watch:
         call()
     return watch.numbers

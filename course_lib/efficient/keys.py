@@ -9,7 +9,7 @@ from course_lib.masks import check_mask
 def expand_key_mask(
     key_mask: Tensor, batch: int, n_keys: int, device: torch.device | None = None
 ) -> Tensor:
-    """Which keys count, ``(B, 1, S, 1)``, from a mask that says the same to every query and head.
+    """Keys that count, ``(B, 1, S, 1)``, from a mask that is the same for every query and head.
 
     It broadcasts to keys and values ``(B, H, S, Dh)``. The device is not looked at if not given.
     """

@@ -92,7 +92,7 @@ class LongformerAttention(nn.Module):
             return (out, weights, None) if return_weights and weights is not None else out
         index = _check_positions(global_positions, B, T)
         there = index >= 0
-        # What only fills up points to a row of its own behind the last one.
+        # Filling points to a row of its own behind the last one.
         row = index.where(there, T)
         is_global = torch.zeros(B, T + 1, dtype=torch.bool, device=x.device).scatter(1, row, True)
         # In their window the global keys are hidden, or they would be counted twice.
@@ -136,7 +136,7 @@ class LongformerAttention(nn.Module):
         shared_v: Tensor | None = None,
         shared_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """What every position sees: its window and the global keys."""
+        """Keys of every position: its window and the global keys."""
         if not explicit:
             heads = fused_banded_attention(
                 q,
@@ -159,7 +159,7 @@ class LongformerAttention(nn.Module):
     def _far(
         self, x: Tensor, index: Tensor, key_mask: Tensor | None, dropout: float, explicit: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """What the global positions see: everything, through projections of their own."""
+        """Keys of the global positions: everything, through projections of their own."""
         chosen = x.gather(1, index.clamp(min=0)[..., None].expand(-1, -1, x.shape[-1]))
         q = split_heads(self.q_global(chosen), self.n_heads)
         k = split_heads(self.k_global(x), self.n_heads)

@@ -19,7 +19,7 @@ from course_lib.masks import check_bias, check_mask
 
 
 class Running(NamedTuple):
-    """What has to be known of the keys seen so far.
+    """Running softmax over the keys seen so far.
 
     Args:
         largest: The largest score of each query, ``(..., T, 1)``; ``-inf`` before the first.

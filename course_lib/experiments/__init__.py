@@ -97,7 +97,7 @@ def decided(
 
 
 def settled(name: str, key: str, results_dir: Path = SHIPPED_RESULTS) -> Settled:
-    """What all sizes together say of one of an experiment's questions; arguments as above.
+    """Conclusion of all sizes on one of an experiment's questions; arguments as above.
 
     Example:
         >>> settled("no-positions", "control").reach

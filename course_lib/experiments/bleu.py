@@ -11,7 +11,7 @@ from torch import Tensor
 from course_lib.training import seeded_generator
 
 COUNTS = ("match1", "match2", "match3", "match4", "length", "reference")
-"""What is counted: n-grams that the reference has, too, and the words of both."""
+"""Counts: n-grams that the reference has, too, and the words of both."""
 
 
 def bleu_counts(translations: Sequence[str], references: Sequence[str]) -> Tensor:
@@ -27,7 +27,7 @@ def bleu_counts(translations: Sequence[str], references: Sequence[str]) -> Tenso
 
 
 def bleu_signature() -> str:
-    """How ``sacrebleu`` counts, in its own words."""
+    """Signature of ``sacrebleu``: how it counts, in its own words."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU()

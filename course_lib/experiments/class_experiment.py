@@ -73,7 +73,7 @@ def publish(root: Path, facts: Mapping[str, Any], who: str) -> None:
 
 
 def lines(facts: Mapping[str, Any]) -> list[str]:
-    """What a class's experiment says, for a terminal."""
+    """Report of a class's experiment, for a terminal."""
     n, before, word = facts["counting"], facts["before"], facts["word"]
     counts = f"{n} of {facts['handed_in']} runs count, {facts['again']} run again"
     report = [

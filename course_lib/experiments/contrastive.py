@@ -1,4 +1,4 @@
-"""Which caption belongs to the picture: towers, one encoder, and words and patches in turn.
+"""Matching captions to images: towers, one encoder, and words and patches in turn.
 
 A shape stands in one of four corners, and its caption names colour, shape and corner. Six pairs of
 colour and shape are kept back. Every arm scores a picture with five captions, the right one and
@@ -71,7 +71,7 @@ FULL = ContrastiveConfig(
 
 
 def kept_back(attributes: Tensor) -> Tensor:
-    """Whether colour and shape of ``(..., 4)`` together are kept back: boolean ``(...)``."""
+    """Tell whether colour and shape of ``(..., 4)`` together are kept back: boolean ``(...)``."""
     caption = len(SHAPES) * attributes[..., 0] + attributes[..., 1]
     return torch.isin(caption, torch.tensor(KEPT_BACK))
 
@@ -121,7 +121,7 @@ def one_word_wrong(attributes: Tensor, generator: Generator) -> Tensor:
 
 
 class Scorer(nn.Module):
-    """How well each caption fits a picture, by one of :data:`LAYOUTS`."""
+    """Score of each caption for an image, by one of :data:`LAYOUTS`."""
 
     def __init__(self, layout: Layout, config: ContrastiveConfig, generator: Generator) -> None:
         super().__init__()
@@ -199,7 +199,7 @@ def swaps(model: nn.Module, test: Batch) -> dict[str, float]:
 
 @torch.no_grad()
 def name_among(model: nn.Module, images: Tensor, candidates: Tensor) -> Tensor:
-    """Which of the candidates each picture's best caption is.
+    """Candidate that each image's best caption is.
 
     ``images`` ``(B, 3, 32, 32)``; ``candidates``: attributes ``(C, 4)``. Returns the numbers of
     candidates ``(B,)``.
@@ -230,7 +230,7 @@ def zero_shot(model: nn.Module, images: Tensor, attributes: Tensor) -> dict[str,
 
 
 QUESTIONS = from_table("contrastive")
-"""What the essay's table says of layouts, what is never seen, and a control."""
+"""Claims of the essay's table on layouts, on unseen pairs, and a control."""
 
 
 @experiment(

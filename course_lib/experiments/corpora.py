@@ -118,7 +118,7 @@ def train_translator(
 def exact_matches(
     model: Seq2Seq | EncoderDecoder, data: Corpus, pairs: Sequence[SentencePair]
 ) -> list[bool]:
-    """Which of the pairs the model translates without an error, decoding greedily."""
+    """Pairs that the model translates without an error, decoding greedily."""
     device = next(model.parameters()).device
     longest = 2 + max(len(pair.target) for pair in pairs)
     correct: list[bool] = []

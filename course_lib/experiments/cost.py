@@ -1,4 +1,4 @@
-"""What cheaper attention gives up: looking something up far back, with the same training for all.
+"""Cost of cheaper attention: looking something up far back, with the same training for all.
 
 A text of noise holds facts, each of a key and a value, and ends with questions: which value has
 this key? A question can stand far behind its fact. All arms have two blocks, the same width and the
@@ -62,7 +62,7 @@ class RecallConfig:
 
     @property
     def reach(self) -> int:
-        """How far back a window sees through all blocks."""
+        """Measure how far back a window sees through all blocks."""
         return self.n_layers * self.radius
 
 
@@ -205,7 +205,7 @@ def recall(model: nn.Module, test: Batch, reach: int) -> dict[str, float]:
 
 
 QUESTIONS = from_table("cost")
-"""What the documents say of each, as far as a small task can tell, and a control."""
+"""Claims of the documents on each, as far as a small task can tell, and a control."""
 
 
 @experiment(

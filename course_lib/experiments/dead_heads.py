@@ -1,4 +1,4 @@
-"""Which heads and layers of a trained vision transformer still do something."""
+"""Heads and layers of a trained vision transformer that still do something."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from grader.base.files import write_whole
 
 RECORD = Path(__file__).with_suffix(".json")
 LAYERS = (6,), (5,), (5, 6), (4,), (3,)
-"""What is left out of the report's model, one after the other."""
+"""Blocks left out of the report's model, one after the other."""
 N_MAPPED = 200  # of the images: so many have their maps looked at
 
 
@@ -67,7 +67,7 @@ def feed_forward_norms(model: ViT) -> list[list[float]]:
 
 
 def _by_layer(model: ViT) -> dict[str, list[Tensor]]:
-    """What the blocks have under each name, the first block first."""
+    """Tensors of the blocks under each name, the first block first."""
     found: dict[str, list[Tensor]] = {}
     for block in model.blocks:
         for name, weights in block.state_dict().items():

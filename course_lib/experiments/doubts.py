@@ -17,7 +17,7 @@ MEASURING = ("n_mapped", "n_test", "n_watched")
 def differing(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The settings in which arms differ."""
     names = {name for config in configs for name in config} - {*MEASURING}
-    # What is not there and what is None are two things.
+    # A missing value and None are two things.
     values = {name: {repr(c[name]) if name in c else "" for c in configs} for name in names}
     return tuple(sorted(name for name in names if len(values[name]) > 1))
 
@@ -34,7 +34,7 @@ def older(records: Sequence[Record], since: str) -> set[int]:
 
 
 def moving(records: Sequence[Record], metric: object, unit: float) -> bool | None:
-    """Whether an arm's curves still move when training ends.
+    """Tell whether an arm's curves still move when training ends.
 
     ``metric``: key of the number; its column, if there is one, is looked at beside the loss;
     ``unit``: by more than this in the last tenth, at least one epoch, in the mean over the records.

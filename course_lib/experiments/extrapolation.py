@@ -187,7 +187,7 @@ def rise(record: Record) -> float:
 
 
 QUESTIONS = from_table("extrapolation", {"rise": rise})
-"""What the papers say of positions beyond the trained length, and a control."""
+"""Claims of the papers on positions beyond the trained length, and a control."""
 
 
 @experiment(

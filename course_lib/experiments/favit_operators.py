@@ -158,7 +158,7 @@ class Fusing(Seeing):
         return self.settings.n_test
 
     def before(self, model: nn.Module, pictures: Tensor) -> dict[str, Any]:
-        """What the network multiplies for a picture."""
+        """Multiplications of the network for an image."""
         assert isinstance(model, _Enlarged)
         return {"multiplications": multiplications(model.network, self.settings.image_size)}
 

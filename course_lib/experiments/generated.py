@@ -16,7 +16,7 @@ Batch = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long and how fast to train.
+    """Length and speed of training.
 
     ``epochs``: parts of the training, after each of which it is measured and can be taken up again.
     """

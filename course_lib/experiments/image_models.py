@@ -258,7 +258,7 @@ EXPERIMENT = Experiment(
     "image-models",
     "a residual network, vision transformers and a hybrid on the whole of CIFAR-10",
     _model_arms(),
-    # What twice the time buys is beside the report's table: it is run when it is asked for.
+    # Runs of twice the time are beside the report's table: run when asked for.
     {"day": Size(as_config(DAY), (0, 1, 2), 75, "one CPU core", step=2, arms=_PLANNED)},
     _train,
     QUESTIONS,

@@ -117,7 +117,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "cross-even": {**_LAYERS, "terms": ["tp", "pt"], "rescale_terms": True},
     "position-only": {**_LAYERS, "terms": ["pp"]},
 }  # fmt: skip
-"""What each arm changes. ``even`` arms divide the scores by the number of terms they add up, which
+"""Changes by arm. ``even`` arms divide the scores by the number of terms they add up, which
 leaves one term as it is; ``legendre-even`` makes all rows of its code equally long."""
 
 

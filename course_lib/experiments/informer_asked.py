@@ -1,4 +1,4 @@
-"""What is asked of the Informer's arms on ETTh1, and the form that all questions on series have."""
+"""Questions about the Informer's settings on ETTh1, and the form of all questions on series."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -173,7 +173,7 @@ def _train(
 
 
 def stopped(errors: list[float]) -> bool:
-    """Whether the early stop has ended a training with these validation errors.
+    """Tell whether the early stop has ended a training with these validation errors.
 
     Example:
         >>> stopped([0.9, 0.7, 0.8, 0.8]), stopped([0.9, 0.7, 0.8, 0.8, 0.7])

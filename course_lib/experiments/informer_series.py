@@ -118,7 +118,7 @@ HORIZONS = Experiment(
     _TRAIN,
     _HORIZON_QUESTIONS,
 )
-"""What ``informer-ablations`` and ``informer-ettm1`` leave open: the other horizon of each series,
+"""Questions that ``informer-ablations`` and ``informer-ettm1`` leave: the other horizons,
 and window, rules and factor of the published script, each beside a line and the last value.
 """
 
@@ -146,7 +146,7 @@ TOKENS = Experiment(
     _TRAIN,
     _TOKEN_QUESTIONS,
 )
-"""What a token is, and whether the level of a window is forecast, in small models of one width,
+"""Choice of token, and whether the level of a window is forecast, in small models of one width,
 number of heads and training. Patches and variables have the level of the window taken off, as in
 their papers; the margin is that of ``informer-ablations`` and was named before the first run.
 """

@@ -65,7 +65,7 @@ ARMS: dict[str, dict[str, object]] = {
 QUESTIONS = from_table(
     "no_positions", {"70 % of the accuracy": lambda record: 0.7 * record.results["accuracy"]}
 )
-"""What is lost without positions, which places are known all the same, and a control."""
+"""Questions: the loss without positions, places known all the same, and a control."""
 
 
 class Guesser(nn.Module):
@@ -99,7 +99,7 @@ class Guesser(nn.Module):
 def guesses(
     model: Guesser, tokens: Tensor, hide: float, generator: Generator
 ) -> tuple[Tensor, Tensor]:
-    """What a model says where it has to guess, and what is right there.
+    """Answers of a model where it has to guess, and the right ones.
 
     ``tokens``: numbers of words ``(B, T)``. Returns logits ``(n, V)`` and numbers of words
     ``(n,)``.
@@ -113,7 +113,7 @@ def guesses(
 
 
 def place_known(model: Guesser, settings: ReadingRun, vocab_size: int, seed: int) -> float:
-    """How often a linear probe names the place of a word among random ones.
+    """Measure how often a linear probe names the place of a word among random ones.
 
     Returns the share of right answers on sentences that the probe has not seen.
     """

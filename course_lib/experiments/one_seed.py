@@ -34,7 +34,7 @@ MOST = 2**18
 
 @strict()
 class HandIn:
-    """What one student predicts, and the records of the run once there are any.
+    """Prediction of one student, and the records of the run once there are any.
 
     ``difference``: the predicted one, of the question's arms in the student's own run, whose sign
     counts; ``sure``: of that sign, in percent, where 50 is a guess; ``named``: whether the student
@@ -52,7 +52,7 @@ class HandIn:
 
     @property
     def prediction(self) -> str:
-        """What must not change any more once it is made, as a hash."""
+        """Hash of what must not change any more once it is made."""
         parts = [self.question, self.student, f"{self.difference:.6g}", self.sure]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -100,7 +100,7 @@ def draw(config: OrderRun, n: int, generator: Generator) -> tuple[Tensor, Tensor
 
 
 def _brackets(n: int, length: int, generator: Generator) -> tuple[Tensor, Tensor]:
-    """Which of the brackets close ``(n, length)``, and whether they match ``(n,)``."""
+    """Brackets that close ``(n, length)``, and whether they match ``(n,)``."""
     closing = torch.rand(n, length, generator=generator).argsort(dim=1) % 2 == 1
     depth = (1 - 2 * closing.long()).cumsum(dim=1)
     # Read on from the place where it is lowest, a sequence matches.
@@ -132,7 +132,7 @@ def right(model: nn.Module, tokens: Tensor, answers: Tensor) -> float:
 
 
 QUESTIONS = from_table("order_tasks")
-"""What each task loses without positions, and a control."""
+"""Questions: the loss of each task without positions, and a control."""
 
 
 @experiment(

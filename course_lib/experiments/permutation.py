@@ -1,4 +1,4 @@
-"""What shuffled patches do to a vision transformer and to a convolutional network.
+"""Effect of shuffled patches on a vision transformer and a convolutional network.
 
 The sequence-and-space essay says that a vision transformer hardly notices when patches are
 shuffled, and learns relations from content more than from position. Whose positions? Here patches
@@ -52,7 +52,7 @@ _ESSAY = "the sequence-and-space essay"
 
 
 def _drop(grid: int) -> Callable[[Record], float]:
-    """How much accuracy a shuffle of so many tiles along a side costs."""
+    """Measure how much accuracy a shuffle of so many tiles along a side costs."""
 
     def drop(record: Record) -> float:
         found = record.results["patches_shuffled"]
@@ -62,7 +62,7 @@ def _drop(grid: int) -> Callable[[Record], float]:
 
 
 QUESTIONS = from_table("permutation", {f"drop {grid}": _drop(grid) for grid in {*GRIDS, 16}})
-"""Which network minds a shuffle, new or always the same, and a control."""
+"""Questions: which network loses by a shuffle, new or always the same, and a control."""
 
 
 class Shuffling(Seeing):

@@ -21,7 +21,7 @@ from course_lib.experiments.runner import stale
 from grader.base.errors import Refused
 from grader.base.statistics import wilson
 
-# How far a number may be from that of the same run again, in standard deviations over seeds:
+# Distance that a number may have from the same run's, in standard deviations over seeds:
 # another processor rounds otherwise, an invented number is further away.
 TOLERANCE = 0.25
 TIMES = ("seconds", "wall_seconds", "device_seconds")
@@ -51,12 +51,12 @@ class Run:
 
     @property
     def right(self) -> bool:
-        """Whether the difference has the predicted sign."""
+        """Tell whether the difference has the predicted sign."""
         return self.difference * self.predicted > 0
 
 
 class ClassExperiment:
-    """What a class was asked, what its students handed in, and what that decides.
+    """Question to a class, its students' runs, and their conclusion.
 
     ``name``: of the question, as experiment/key; ``known``: records of the ledger, whose control
     has to hold; ``files``: each student's, or why it can't be read; ``word``: the class's;
@@ -185,7 +185,7 @@ class ClassExperiment:
         return statistics.stdev(values) if len(values) > 1 else 0.0
 
     def settled(self) -> Settled | None:
-        """What the ledger says where these seeds alone decide, being named before they were run."""
+        """Sentence of the ledger where these seeds alone decide, named before they were run."""
         records = [record for run in self.counting for record in run.records]
         fresh = replace(self.question, fresh=sorted({r.seed for r in records}), asked="")
         asked = [fresh if q is self.question else q for q in self.experiment.questions]
@@ -193,7 +193,7 @@ class ClassExperiment:
         return next((one for one in found if records and one.question.key == fresh.key), None)
 
     def calibration(self) -> list[dict[str, Any]]:
-        """How sure of the sign about equally sure students were, and how many were right."""
+        """Stated and actual certainty of the sign, of students who were about equally sure."""
         rows = []
         for least in range(50, 100, 10):
             if group := [r for r in self.counting if 0 <= round(100 * r.sure) - least < 10]:
@@ -238,7 +238,7 @@ def _untimed(row: Mapping[str, float]) -> dict[str, float]:
 
 
 def _numbers(record: Record) -> dict[str, float]:
-    """What a run gives but for times: results, and the columns of each epoch."""
+    """Results of a run but for times: numbers, and the columns of each epoch."""
     found = {key: measured(record, key) for key in numbers(record.results)}
     for row in record.metrics:
         found |= {f"{column} of epoch {row['epoch']}": v for column, v in _untimed(row).items()}

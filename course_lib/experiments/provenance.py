@@ -38,7 +38,7 @@ def hardware(device: torch.device) -> dict[str, str | int | float]:
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for products of bfloat16 numbers.
+    """Tell whether a device has instructions for products of bfloat16 numbers.
 
     A processor without them is still asked by PyTorch to make such products, number by number: an
     epoch then takes 12 to 20 times as long as in float32.
@@ -61,7 +61,7 @@ def parent_commit() -> str:
 
 
 def is_clean() -> bool | None:
-    """Whether the library is as committed; nothing outside a checkout."""
+    """Tell whether the library is as committed; nothing outside a checkout."""
     changed = _git("status", "--porcelain", "--", ".")
     return None if changed is None else not changed
 

@@ -138,7 +138,7 @@ _LATE = "the margin is younger than these runs"
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the judgement of one question looks at beside its numbers."""
+    """Facts that the judgement of one question looks at beside its numbers."""
 
     late: bool = False  # whether the margin is younger than a run
     ceiling: str = ""  # why its arms cannot differ
@@ -183,7 +183,7 @@ def _untested(judged: Verdict, why: str) -> Verdict:
 
 
 ORDER = (_few, _late, _ceiling, _moving, _unlikely, _uncontrolled)
-"""What weakens a verdict, in this order; reach.py goes on with how far it reaches."""
+"""Doubts about a verdict, in this order; reach.py goes on with how far it reaches."""
 
 
 def _judge(judged: Verdict, facts: _Facts) -> Verdict:
@@ -224,17 +224,17 @@ class Conclusion:
 
     @property
     def document(self) -> str:
-        """Who claims it."""
+        """Source of the claim."""
         return self.question.document
 
     @property
     def control(self) -> bool:
-        """Whether this is a positive control."""
+        """Tell whether this is a positive control."""
         return self.document == "control"
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What is compared, and what it is compared with, in a few words."""
+        """Both sides of the comparison, in a few words."""
         (arm, metric), (other, minus) = self.question.sides
         if self.question.other and arm != other:
             first, second = arm, other
@@ -247,7 +247,7 @@ class Conclusion:
 
 
 class Asking(Protocol):
-    """What has a name and questions, as an experiment."""
+    """Protocol of anything with a name and questions, such as an experiment."""
 
     @property
     def name(self) -> str:
@@ -255,11 +255,11 @@ class Asking(Protocol):
 
     @property
     def questions(self) -> Sequence[Question]:
-        """What its records decide."""
+        """Conclusions of its records."""
 
 
 def conclusions(experiment: Asking, records: Sequence[Record], size: str) -> list[Conclusion]:
-    """What the records of one experiment and size decide: nothing, where a control fails.
+    """Conclusions of one experiment and size: nothing, where a control fails.
 
     Returns the conclusions, controls included. Where a control fails, the measurement itself is in
     doubt, and no other question can be tested. While a control has fewer than three pairs it

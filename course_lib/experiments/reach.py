@@ -1,4 +1,4 @@
-"""What all sizes of an experiment say of a claim together, and how far that reaches.
+"""Conclusion of all sizes of an experiment together, and how far it reaches.
 
 A small model that is trained for a minute is another question than a document's. So a claim *holds*
 or *fails* in two cases only: by runs at the document's own setting, with nothing of what it names
@@ -28,10 +28,10 @@ from course_lib.experiments.verdict import PAIRS, Outcome
 Reach = Literal["own", "two sizes", "own but", "two lengths", "own, too few", "small"]
 REACHES: tuple[Reach, ...] = get_args(Reach)
 FAR: tuple[Reach, ...] = ("own", "two sizes")
-"""What reaches a document; the others say what was seen."""
+"""Outcomes that reach a document; the others say what was observed."""
 
 WITH_SETTINGS = ("the CIFAR-10 report", "the ablation report")
-"""Those whose claims, and what is asked beside them, are about a setting: that of the size which is
+"""Documents whose claims are about a setting: that of the size which is
 marked as ``own``. What others say is to hold whatever the size."""
 
 SEEN = {
@@ -41,10 +41,10 @@ SEEN = {
     "undecided": "undecided",
     "not testable": "not testable",
 }
-"""What a small size alone says of each outcome."""
+"""Words of each outcome for a small size alone."""
 
 APART, TWICE = 3.0, 2.0
-"""How many times as large one of two sizes is, and as long a run that shows that another ended."""
+"""Factor between two sizes, and between a run and the one that shows that it had ended."""
 
 DECIDED = ("holds", "fails", "no difference")
 LENGTH = {"epochs", "rounds", "steps"}
@@ -76,7 +76,7 @@ class Settled:
 
     @property
     def conclusion(self) -> Conclusion:
-        """What the best size says."""
+        """Conclusion of the best size."""
         return self.found[self.best]
 
     @property
@@ -86,7 +86,7 @@ class Settled:
 
     @property
     def where(self) -> str:
-        """How far it reaches, in a reader's words."""
+        """Measure how far it reaches, in a reader's words."""
         setting = "at the document's setting"
         setting += f" but for the {' and '.join(self.but)}" if self.but else ""
         if self.reach in ("own", "own but"):
@@ -115,7 +115,7 @@ class Settled:
         return "; ".join([f"{self.told}: {numbers}", *filter(None, [self.remark]), *aside])
 
     def reach_of(self, size: str) -> Reach:
-        """How far what one of the sizes says reaches."""
+        """Measure how far what one of the sizes says reaches."""
         if size in self.own:
             if self.but:
                 return "own but"
@@ -124,7 +124,7 @@ class Settled:
         return self.reach if self.reach in ("two sizes", "two lengths") and alike else "small"
 
     def word_of(self, size: str) -> str:
-        """What one of the sizes says, in a reader's words."""
+        """Conclusion of one of the sizes, in a reader's words."""
         said = self.found[size]
         far = self.reach_of(size) in FAR and trained(said)
         return said.verdict.outcome if far else SEEN[said.verdict.outcome]
@@ -244,12 +244,12 @@ def _enough(found: Conclusion) -> bool:
 
 
 def trained(found: Conclusion) -> bool:
-    """Whether curves were kept, and none moves when training ends; a fact has none."""
+    """Tell whether curves were kept, and none moves when training ends; a fact has none."""
     return found.converged is True or found.verdict.n == 0
 
 
 def _ended(experiment: Experiment, found: Mapping[str, Conclusion], size: str) -> bool:
-    """Whether a run of the same settings with twice the steps says as much, up to the margin."""
+    """True if a run with twice the steps says as much, up to the margin."""
     question, said = found[size].question, found[size]
     if not trained(said) or question.margin is None:
         return False
@@ -270,7 +270,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _but(experiment: Experiment, question: Question) -> dict[str, Any]:
-    """What a document names of the arms' settings, and its own size here has otherwise."""
+    """Settings that a document names and its own size here has otherwise."""
     own = [size for size, what in experiment.sizes.items() if what.own]
     arms = [arm for arm in question.arms if arm != ALL]
     ours = [experiment.config(arm, size) for arm in arms for size in own[:1]]
@@ -288,7 +288,7 @@ def _config(experiment: Experiment, question: Question, size: str) -> dict[str, 
 
 
 def extent(config: Mapping[str, Any]) -> dict[str, float]:
-    """How large a run is, by what its settings tell: in units that cancel between two sizes.
+    """Size of a run, by what its settings tell: in units that cancel between two sizes.
 
     Returns ``weights``; ``data``, the examples there are; ``steps``; and ``seen``, steps times
     batch. Settings with a ``patience`` do not tell how long a run was.
@@ -325,7 +325,7 @@ def _widths(config: Mapping[str, Any]) -> Iterator[float]:
 
 
 def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Whether one of two runs is three times as large, in weights or data, or only as long.
+    """Tell whether one of two runs is three times as large, in weights or data, or only as long.
 
     Returns ``"size"``, ``"length"`` or nothing.
     """
@@ -345,6 +345,6 @@ def _shares(one: Mapping[str, Any], other: Mapping[str, Any], *names: str) -> di
 
 
 def distance(config: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """How far a run's setting is from the document's own, in shares of it."""
+    """Measure how far a run's setting is from the document's own, in shares of it."""
     shares = _shares(config, own, "weights", "data", "steps")
     return ", ".join(f"{name} {100 * x:.2g} %" for name, x in shares.items() if x != 1)

@@ -131,7 +131,7 @@ def gold_links(pairs: Sequence[SentencePair]) -> Tensor:
 def cross_attention(
     model: EncoderDecoder, source: Vocabulary, target: Vocabulary, pairs: Sequence[SentencePair]
 ) -> Tensor:
-    """What the decoder looks at while it is told the true words.
+    """Weights of the decoder on the source while it is given the true words.
 
     Returns weights ``(L, B, H, T, S)``; row t is that of the query which predicts target word t.
     Rows after the end of a sentence are 0.
@@ -164,7 +164,7 @@ def alignment_errors(weights: Tensor, gold: Tensor) -> dict[str, float]:
     mean = weights[-1].mean(dim=1)
     T, S = gold.shape[1:]
     apart = torch.arange(S) - torch.arange(T)[:, None]
-    # Who counts doesn't count beyond the end of a sentence.
+    # A model that counts doesn't count beyond the end of a sentence.
     there = (weights > 0).any(dim=0).any(dim=1)
     return {
         "best head": rate(min(heads, key=lambda head: rate(head, first)), second),

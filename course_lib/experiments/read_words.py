@@ -104,7 +104,7 @@ class VerbTask:
         )
 
     def words(self) -> Tensor:
-        """What may be taken away: all words but the hidden one, boolean ``(B, T)``."""
+        """Words that may be taken away: all but the hidden one, boolean ``(B, T)``."""
         return (self.batch.clauses >= 0) & ~self.hidden()
 
 
@@ -124,7 +124,7 @@ def verb_task(sentences: Sequence[TextSentence], vocabulary: Vocabulary) -> Verb
 
 
 def number_log_odds(model: Reader, task: VerbTask, **options: Tensor | None) -> Tensor:
-    """How sure the model is of the number of the hidden verb.
+    """Measure how sure the model is of the number of the hidden verb.
 
     ``options``: ``keep`` (all words if not given), ``x`` and ``head_mask`` of :class:`Reader`.
     Returns logit of the right form minus that of the other ``(B,)``: above 0 if it knows.
@@ -172,7 +172,7 @@ def _single_heads(ones: Tensor) -> Tensor:
 
 
 def importances(model: Reader, task: VerbTask, seed: int) -> dict[str, Tensor]:
-    """How much each word matters to the answer, by four ways to tell.
+    """Measure how much each word matters to the answer, by four ways to tell.
 
     Returns ``"attention"``: what the hidden verb gives to each word, the mean of all heads and
     layers; ``"largest head"``: what it gets from that of all heads that gives most; ``"gradient"``:

@@ -1,4 +1,4 @@
-"""What the records of trained readers decide: claims of the documents, questions of the course."""
+"""Conclusions of trained readers' records: claims of the documents, questions of the course."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import Record
 
 _SPARED = 0.02
-"""What may be lost of the known verbs, if heads are to count as spared."""
+"""Allowed loss of known verbs, if heads are to count as spared."""
 
 
 def _layers(record: Record) -> int:
@@ -26,7 +26,7 @@ def _at(name: str, place: str) -> Callable[[Record], float]:
 
 
 def _known(order: str) -> Callable[[Record], float]:
-    """How many verbs are known without half of the heads, taken away in this order."""
+    """Count how many verbs are known without half of the heads, taken away in this order."""
 
     def measure(record: Record) -> float:
         left = record.results["known_without"]

@@ -1,4 +1,4 @@
-"""What the heads of a trained reader are for, and how many of them it can spare."""
+"""Roles of a trained reader's heads, and how many of them it can spare."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -72,7 +72,7 @@ def silencing(
 
 
 def best_roles(roles: Mapping[str, Tensor], batch: TextBatch) -> dict[str, dict[str, Any]]:
-    """Who plays each role best, of the scores ``(L, H)`` of all heads by role.
+    """Best head of each role, of the scores ``(L, H)`` of all heads by role.
 
     ``role_of_counting``: by relation, of a head that always looks as far.
     """

@@ -1,4 +1,4 @@
-"""What linear probes read off the layers of a trained reader."""
+"""Linear probes of the layers of a trained reader."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any

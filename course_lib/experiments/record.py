@@ -115,7 +115,7 @@ class Record:
                 raise ValueError(f"metrics[{i}] has epoch {row.get('epoch')!r}, expected {i + 1}")
             if row.keys() != self.metrics[0].keys():
                 raise ValueError(f"metrics[{i}] has other columns than the first row")
-        # What is packed looks like a path now and then, and unpacks to numbers alone.
+        # Packed numbers look like a path now and then, and unpack to numbers alone.
         if found := "; ".join(_private({**dataclasses.asdict(self), "items": None}, "record")):
             raise ValueError(found)
 
@@ -183,7 +183,7 @@ def pack_items(values: Tensor) -> str:
 
 
 def unpack_items(text: str) -> Tensor:
-    """What :func:`pack_items` wrote: booleans or single-precision numbers ``(N,)``."""
+    """Contents that :func:`pack_items` wrote: booleans or floats ``(N,)``."""
     kind, _, rest = text.partition(":")
     count, _, packed = rest.partition(":")
     if kind not in ("bits", "half") or not count.isdigit():

@@ -1,4 +1,4 @@
-"""What an experiment is: arms, sizes, a function that runs one arm, and what it is to show."""
+"""Experiments: settings, sizes, a function that runs one setting, and questions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from grader.base.errors import Refused
 
 @dataclass(frozen=True)
 class Size:
-    """How large an experiment is run."""
+    """Size of an experiment."""
 
     config: Mapping[str, Any]  # all settings that the arms share
     seeds: tuple[int, ...]  # seeds of the committed set
@@ -41,14 +41,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gives back."""
+    """Outcome of a run."""
 
     data: list[DataUse]  # the data sets used
     metrics: list[dict[str, float]]  # one row an epoch, with wall_seconds and device_seconds
     results: dict[str, Any]
-    # What is kept beside the record, by :func:`course_lib.trained.pack_weights`; usually none.
+    # Tensors kept beside the record, by :func:`course_lib.trained.pack_weights`; usually none.
     weights: tuple[Mapping[str, Tensor], Mapping[str, str]] | None = None
-    # What was found for each test item, ``(N,)`` by name: booleans or errors.
+    # Values for each test item, ``(N,)`` by name: booleans or errors.
     items: Mapping[str, Tensor] = field(default_factory=dict)
 
 

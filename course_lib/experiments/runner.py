@@ -45,7 +45,7 @@ RUNS_DIR = Path(course_lib.__file__).resolve().parent.parent / "_build" / "runs"
 
 @dataclass(frozen=True)
 class Bill:
-    """What is to be run, what is done, and what it will take.
+    """Plan of runs: to do, done, and the time it will take.
 
     ``each``: minutes that a run is expected to take, by arm: what the arm's records of that size
     took in computing, or else what the experiment says.
@@ -286,7 +286,7 @@ def code_of(experiment: Experiment, root: Path = ROOT) -> str:
 
 
 def _made(code: str, record: Record) -> bool:
-    """Whether code made a record; of one of schema 1 that can't be told, and it may have."""
+    """Tell whether code made a record; of one of schema 1 that can't be told, and it may have."""
     return record.schema == 1 or record.source_sha256 in (code, EARLIER.get(code))
 
 

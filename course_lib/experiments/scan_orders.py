@@ -1,4 +1,4 @@
-"""How well small photographs can be packed in the order of a scan.
+"""Packing of small photographs in the order of a scan.
 
 The sequence-and-space essay quotes that reading row after row compresses well, which hints at how
 much a model that reads in order could gain from its scan. Each pixel is written down as its

@@ -1,4 +1,4 @@
-"""What, where and left of: which question needs positions, and what a finer grid leaves of them.
+"""Three questions about scenes: what, where and left of; positions and finer grids.
 
 A small transformer answers three questions about generated pictures of 32 x 32 pixels, told by
 four schemes where its patches stand, or by none, and is then shown pictures of 48 x 48. Learned

@@ -316,7 +316,7 @@ def furthest(records: Sequence[Record], arms: Sequence[str]) -> dict[str, list[R
 
 
 def counts_of(record: Record) -> Tensor:
-    """What a record keeps of each test sentence, ``(N, 6)`` as in ``COUNTS``."""
+    """Counts of each test sentence in a record, ``(N, 6)`` as in ``COUNTS``."""
     return torch.stack([unpack_items(record.items[name]).double() for name in COUNTS], dim=-1)
 
 

@@ -29,7 +29,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of the time."""
+    """Runs that the time allowed."""
 
     written: list[Path]  # paths of the records written
     failed: list[str]  # what went wrong, a line for each run
@@ -53,7 +53,7 @@ def missing(
     results_dir: Path = RESULTS_DIR,
     stale: bool = False,
 ) -> list[Missing]:
-    """What the committed sets lack: by the steps of their sizes, in a step the cheapest first.
+    """Runs that the committed sets lack: by the steps of their sizes, in a step the cheapest first.
 
     ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns the runs; among arms of the same cost seed
     by seed, so that pairs become complete.

@@ -20,7 +20,7 @@ FACT = "a fact: nothing in it is drawn by chance"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What paired runs say about a claimed difference."""
+    """Result of paired runs on a claimed difference."""
 
     outcome: Outcome  # of pairs of one size; "no difference" is none larger than the margin
     mean: float  # mean of the differences
@@ -84,7 +84,7 @@ def t_quantile(probability: float, degrees: int) -> float:
 
 
 def p_value(t: float, degrees: int) -> float:
-    """How often a t at least as far from 0 comes about by chance."""
+    """Measure how often a t at least as far from 0 comes about by chance."""
     x = degrees / (degrees + t * t)
     return float(mpmath.betainc(degrees / 2, 0.5, 0, x, regularized=True))
 

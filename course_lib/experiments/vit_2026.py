@@ -1,4 +1,4 @@
-"""What a current vision transformer changes, one thing at a time, on the whole of CIFAR-10.
+"""Changes of a current vision transformer, one at a time, on the whole of CIFAR-10.
 
 ``vit`` is that of ``image-models``, whose data, recipe and epochs all arms have. How long patches
 are behind the last block is kept, too: registers are said to keep single ones from growing long.

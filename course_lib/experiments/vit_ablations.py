@@ -1,4 +1,4 @@
-"""What a vision transformer loses with each of its parts, one part at a time.
+"""Losses of a vision transformer without each of its components, one at a time.
 
 The CIFAR-10 report takes five parts out of its model and prints five drops, one run each, after
 300 epochs. ``full`` is that setting. ``cpu`` is a much smaller model that sees 8,000 pictures five
@@ -183,7 +183,7 @@ def make_model(settings: SeeingRun, seed: int) -> nn.Module:
 
 
 def vit_config(settings: SeeingRun) -> ViTConfig:
-    """What the settings say of a transformer.
+    """Configuration of a transformer from the settings.
 
     Example:
         >>> vit_config(CPU).n_patches
@@ -194,7 +194,7 @@ def vit_config(settings: SeeingRun) -> ViTConfig:
 
 
 def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
-    """How far a transformer's heads look, in pixels.
+    """Measure how far a transformer's heads look, in pixels.
 
     ``weights``: as it returns them, ``(L, B, H, N, N)``. Returns distances as of
     :func:`course_lib.attention_maps.attention_distance`, ``(L, B, H)``.
@@ -206,7 +206,7 @@ def pixel_distances(model: ViT, weights: Tensor) -> Tensor:
 
 
 def head_distances(model: ViT, images: Tensor) -> dict[str, float]:
-    """How far each head looks on average, in pixels.
+    """Measure how far each head looks on average, in pixels.
 
     ``images``: normalised, ``(B, 3, 32, 32)``. Returns a mean over images and patches that ask, for
     each ``"layer.head"``, counted from 1.
@@ -251,7 +251,7 @@ class Seeing:
         return training.images[:n_seen], training.labels[:n_seen], test.images, test.labels
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        """What the settings say."""
+        """Configuration from the settings."""
         settings = self.settings
         return make_optimizer(
             model, settings.optimizer, settings.learning_rate, settings.weight_decay
@@ -266,15 +266,15 @@ class Seeing:
         return augment(pictures, generator, self.settings.crop)
 
     def weights(self, model: nn.Module) -> dict[str, Tensor]:
-        """What is kept of a trained network."""
+        """Kept tensors of a trained network."""
         return {name: value.cpu() for name, value in model.state_dict().items()}
 
     def loss(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> Tensor:
-        """What training makes small, of normalised pictures and their classes."""
+        """Loss of normalised images and their classes."""
         return F.cross_entropy(model(pictures), labels)
 
     def measure(self, logits: Tensor, labels: Tensor) -> dict[str, float]:
-        """What is measured after each epoch and at the end, of test pictures' logits."""
+        """Measures after each epoch and at the end, of test images' logits."""
         return {
             "accuracy": accuracy(logits, labels),
             "test_loss": F.cross_entropy(logits, labels).item(),

@@ -1,4 +1,4 @@
-"""How vision transformers are trained on CIFAR-10: pictures that vary, and two optimisers."""
+"""Training of vision transformers on CIFAR-10: images that vary, and two optimisers."""
 
 from typing import Literal
 

@@ -33,7 +33,7 @@ _COLUMNS = {
 
 
 def by_epoch(metrics: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """What the report's table has, at its epochs.
+    """Values of the report's table, at its epochs.
 
     Returns, for each column of the table its number at each epoch that there is.
     """

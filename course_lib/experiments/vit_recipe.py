@@ -42,7 +42,7 @@ ARMS: dict[str, dict[str, object]] = {
     "many": {"n_train": 25_000, "epochs": 4, "augmentation": "flip"},
     "augmented": {"augmentation": "crop"},
 }
-# Whose weights are kept beside the test logits.
+# Settings whose weights are kept beside the test logits.
 _WEIGHTS = ("many",)
 
 

@@ -25,7 +25,7 @@ ARMS = {
     for kind in ("vit", "resnet")
 }
 QUESTIONS = from_table("vit_rivals")
-"""Which network leads on few images, whether more images close the gap, and a control."""
+"""Questions: which network leads on few images, whether more close the gap, and a control."""
 
 EXPERIMENT = Experiment(
     "vit-rivals",

@@ -1,4 +1,4 @@
-"""What else changes a vision transformer: optimiser, pictures, patches, convolutions, a teacher.
+"""Other changes of a vision transformer: optimiser, images, patches, convolutions, a teacher.
 
 The CIFAR-10 report trains with SGD at a rate of 0.1, says that few pictures are the trouble, and
 names hybrids and distillation as what comes next. All arms share the seed's order of the pictures
@@ -139,7 +139,7 @@ class Studying(Seeing):
         }
 
     def after(self, model: nn.Module, pictures: Tensor, labels: Tensor) -> dict[str, Any]:
-        """How good the teacher is itself, where there is one."""
+        """Measure how good the teacher is itself, where there is one."""
         if self.settings.teacher == "none":
             return {}
         right = torch.cat([self.teacher(part).argmax(-1) for part in pictures.split(500)]) == labels

@@ -44,12 +44,12 @@ class RewardConfig:
 
 
 def exclaims(reply: str) -> bool:
-    """Whether the first line of a reply ends with an exclamation mark: all that is rewarded."""
+    """Rule of the reward: the first line of a reply ends with an exclamation mark."""
     return re.match(r"[^\n]*!\n", reply) is not None
 
 
 class Replies:
-    """What a model goes on with after prompts ``(B, T)``, each up to the end of its first line."""
+    """Continuations of a model after prompts ``(B, T)``, each up to the end of its first line."""
 
     def __init__(self, model: GPT, tokenizer: BytePairs, prompts: Tensor, n: int) -> None:
         self.start = prompts.shape[1]

@@ -98,7 +98,7 @@ class CrossWindow(nn.Module):
 
 
 def average_neighbouring_channels(windows: Tensor) -> Tensor:
-    """What the official release computes where it means to average over windows.
+    """Average over windows as the official release computes it.
 
     It writes the channels of all windows ``(B, H, L, nW, c)`` one behind the other, ``nW * c``
     numbers, and lets an adaptive average leave c of them. That averages nW numbers that stand side

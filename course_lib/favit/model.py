@@ -16,7 +16,7 @@ from course_lib.vit import check_images
 
 @dataclass(frozen=True)
 class FaViTConfig:
-    """What a :class:`FaViT` is made of; the defaults are FaViT-B0's.
+    """Configuration of a :class:`FaViT`; the defaults are FaViT-B0's.
 
     Args:
         image_size: Side of the images it is meant for; others work too, but for operators with

@@ -1,4 +1,4 @@
-"""What factorised attention reads, what it can hear of, and what it multiplies."""
+"""Reach and costs of factorised attention."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ def group_survey(rows: int, columns: int, window: int, dilation: int) -> tuple[i
 
 
 def tokens_read(rows: int, columns: int, window: int, dilation: int, *, radius: int = 0) -> Tensor:
-    """Which tokens the keys of a group are made of: boolean ``(rows, columns)``.
+    """Tokens that the keys of a group are made of: boolean ``(rows, columns)``.
 
     All queries share the keys, so that this is whom *every* token hears of in one layer. A
     convolution has looked ``radius`` tokens around each sample; 1 for FaViT's 3 x 3.

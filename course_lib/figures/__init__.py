@@ -23,7 +23,7 @@ NAMES = (
 
 
 def in_book() -> bool:
-    """Whether the code runs while the book is built: ``COURSE_BOOK`` is ``1``."""
+    """Tell whether the code runs while the book is built: ``COURSE_BOOK`` is ``1``."""
     return os.environ.get("COURSE_BOOK") == "1"
 
 

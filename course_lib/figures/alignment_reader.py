@@ -10,13 +10,13 @@ from course_lib.figures.base import Figure, choice, slider
 
 _SOURCE = ("ich", "habe", "das", "Buch", "im", "Zug", "gelesen")
 _TARGET = ("I", "read", "the", "book", "on", "the", "train")
-# Which source words each target word renders: "read" two of them, "im" rendered by two.
+# Source words that each target word renders: "read" two of them, "im" rendered by two.
 _LINKS = ((0,), (1, 6), (2,), (3,), (4,), (4,), (5,))
 
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`alignment_reader` takes it."""
+    """First state of the figure, as :func:`alignment_reader` takes it."""
 
     title = "Reading an alignment."
     use = (

@@ -61,7 +61,7 @@ def _numbered(places: Sequence[object]) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """First state of the figure.
 
     ``readings``: the sentences with their maps; ``sentence``: which of them, from 0; ``row``: the
     query that is read, the hidden verb if not given.

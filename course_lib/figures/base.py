@@ -1,4 +1,4 @@
-"""What all figures share: their state, and the fragment of a page that the book shows."""
+"""Base of all figures: their state, and the fragment of a page that the book shows."""
 
 import html
 import json
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Control:
-    """What a reader may do to one field of a figure."""
+    """Control of one field of a figure."""
 
     label: str  # what the control is called
     low: Any = None  # smallest number of a slider
@@ -55,7 +55,7 @@ def switch(default: bool, label: str) -> Any:
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """What a page's figure shows at first; its module derives ``Options`` from it.
+    """First state of a page's figure; its module derives ``Options`` from it.
 
     A limit that depends on another field is a function of the state, and its field is after it.
     """
@@ -68,7 +68,7 @@ class Figure(ABC):
             control.at(self).check(name, getattr(self, name))
 
     def find(self) -> Any:
-        """What the state shows, by the function of the module's name, which the script repeats."""
+        """Result of the state, by the function of the module's name, which the script repeats."""
         module = sys.modules[type(self).__module__]
         compute = getattr(module, module.__name__.rpartition(".")[2])
         return compute(**{name: getattr(self, name) for name in signature(compute).parameters})
@@ -83,17 +83,17 @@ class Figure(ABC):
 
     @property
     def text(self) -> str:
-        """What the state shows; all that a reader without script gets."""
+        """Text of the state; all that a reader without script gets."""
         return self.say(self.find())
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """What its own script needs on a page, as :func:`script` names it."""
+        """Data of its own script on a page, as :func:`script` names it."""
         return ("common",)
 
     @property
     def still(self) -> str:
-        """What is on a page, as HTML, until a script draws more, and in a PDF or an EPUB."""
+        """HTML on a page until a script draws more, and in a PDF or an EPUB."""
         return ""
 
     @classmethod
@@ -121,7 +121,7 @@ class Page:
 
     @property
     def data(self) -> str:
-        """What the script is told, as JSON."""
+        """Data for the script, as JSON."""
         return json.dumps(asdict(self.shown), ensure_ascii=False).replace("</", "<\\/")
 
     def fragment(self, before: str = "") -> str:

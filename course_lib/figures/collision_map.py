@@ -24,7 +24,7 @@ _SAME = 1e-5
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`collision_map` takes it."""
+    """First state of the figure, as :func:`collision_map` takes it."""
 
     title = "Who has the same code?"
     use = (

@@ -10,7 +10,7 @@ from course_lib.figures.base import Figure, choice, slider, switch
 from course_lib.multimodal import contrastive_loss
 
 HUB = 0.4
-"""How much nearer a hub is to every caption."""
+"""Extra similarity of a hub to every caption."""
 
 _COSINES = (
     (0.6, 0.1, 0.2, -0.1, 0.0),
@@ -23,7 +23,7 @@ _COSINES = (
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`contrastive_matrix` takes it."""
+    """First state of the figure, as :func:`contrastive_matrix` takes it."""
 
     title = "The loss of a batch in both directions."
     use = (

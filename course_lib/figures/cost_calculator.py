@@ -1,4 +1,4 @@
-"""What six kinds of attention multiply and hold, as bars on a logarithmic scale."""
+"""Costs of six kinds of attention, as bars on a logarithmic scale."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["Options", "cost_calculator"]
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`cost_calculator` takes it."""
+    """First state of the figure, as :func:`cost_calculator` takes it."""
 
     title = "What does a layer cost?"
     use = (

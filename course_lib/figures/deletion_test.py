@@ -75,7 +75,7 @@ def try_maps() -> tuple[Deletion, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`deletion_test` takes it.
+    """First state of the figure, as :func:`deletion_test` takes it.
 
     ``trials``: all maps with their curves; the last is at random; ``pixels``: number of the colour
     of each pixel, row after row.

@@ -42,7 +42,7 @@ def _sweep() -> Sweep:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`depth_explorer` takes it.
+    """First state of the figure, as :func:`depth_explorer` takes it.
 
     ``sweep``: all curves, measured when the figure is made; nothing to choose.
     """

@@ -16,12 +16,12 @@ WINDOW = 3
 """Samples along a side of a window."""
 
 DILATIONS = (1, 2, 4)
-"""What the groups have between their samples."""
+"""Gaps of the groups between their samples."""
 
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`dilation_groups` takes it."""
+    """First state of the figure, as :func:`dilation_groups` takes it."""
 
     title = "Windows with holes."
     use = (

@@ -15,7 +15,7 @@ WORDS, MOST = ("Anna", "sings"), 4
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`heads_apart` takes it."""
+    """First state of the figure, as :func:`heads_apart` takes it."""
 
     title = "Two questions, or one?"
     use = (

@@ -9,7 +9,7 @@ from course_lib.figures.base import Figure, slider, switch
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first."""
+    """First state of the figure."""
 
     title = "A decoder writes, one token a step."
     use = (

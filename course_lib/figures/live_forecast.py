@@ -30,7 +30,7 @@ NAMES = {"informer": "Informer", "line": "line", "yesterday": "yesterday", "last
 
 @cache
 def _wander() -> tuple[float, ...]:
-    """What goes up and down at random, slowly."""
+    """Random slow rise and fall."""
     made, now = [], 0.0
     for number in mulberry32(0, HOURS):
         now = 0.9 * now + 1.5 * (float(number) - 0.5)
@@ -40,7 +40,7 @@ def _wander() -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """First state of the figure.
 
     Attributes:
         hour: First hour that is forecast, of a made-up series that begins on :data:`BEGIN`.

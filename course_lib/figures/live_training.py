@@ -38,7 +38,7 @@ SIZES: dict[str, Any] = {
     "steps": STEPS, "warmUp": WARM_UP, "epsilon": EPSILON, "blocks": BLOCKS, "rates": RATES,
     "formulas": FORMULAS, "example": EXAMPLE,
 }  # fmt: skip
-"""What the page's networks are made of, and how they are trained."""
+"""Settings of the page's networks and of their training."""
 
 
 def make_model(
@@ -187,7 +187,7 @@ def train(
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """First state of the figure.
 
     ``arrangement``: what surrounds each sub-layer, a key of ``FORMULAS`` of the depth explorer;
     ``warm_up``: whether the learning rate rises from 0 over the first steps.

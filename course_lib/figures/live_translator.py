@@ -40,7 +40,7 @@ def _sentences() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """First state of the figure.
 
     Attributes:
         sentences: German or Korean, their words separated by spaces.

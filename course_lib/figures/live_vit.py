@@ -111,7 +111,7 @@ def _map_names() -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first.
+    """First state of the figure.
 
     Attributes:
         shuffled: Whether its patches lie in another order.

@@ -14,7 +14,7 @@ from course_lib.figures.models import kilobytes
 from course_lib.trained import TrainedWriter, load_writer
 
 LIKELY = 5
-"""How many next tokens are offered."""
+"""Number of next tokens offered."""
 _NUMBERS = {n: str(n + 1) for n in range(4)}  # as a reader counts layers and heads
 
 
@@ -32,7 +32,7 @@ def visible(token: str) -> str:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first; ``kilobytes``: what a page loads when a reader wants it."""
+    """First state of the figure; ``kilobytes``: what a page loads when a reader wants it."""
 
     title = "A GPT that has read Shakespeare, at work."
     use = (

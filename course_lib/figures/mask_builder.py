@@ -28,7 +28,7 @@ CONVENTIONS = {
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`mask_builder` takes it."""
+    """First state of the figure, as :func:`mask_builder` takes it."""
 
     title = "One mask, five conventions."
     use = (

@@ -18,7 +18,7 @@ from course_lib.trained import find_checkpoint
 from course_lib.vit import ViT, load_kept
 
 ARM = "many"
-"""Which run of ``vit-recipe`` has trained the vision transformer."""
+"""Run of ``vit-recipe`` that has trained the vision transformer."""
 
 
 def trained_vit() -> ViT:
@@ -73,7 +73,7 @@ def model_files(*names: str) -> dict[str, str]:
 
 
 def kilobytes(name: str) -> int:
-    """What a page loads for one model."""
+    """Files that a page loads for one model."""
     return round(sum(map(len, model_files(name).values())) / 1000)
 
 

@@ -10,7 +10,7 @@ from course_lib.figures.models import model_files
 
 
 class Live(anywidget.AnyWidget):
-    """What ``figure`` gives where a kernel runs."""
+    """Figure where a kernel runs."""
 
     _css = asset("figures.css")
 

@@ -14,13 +14,13 @@ from course_lib.figures.base import Figure, mulberry32, slider
 __all__ = ["Options", "paired_plans"]
 
 PLANS, SHOWN, MOST = 1000, 24, 20
-"""How many experiments are imagined, how many of them are drawn, and with how many pairs at most.
+"""Numbers of imagined and drawn experiments, and the largest number of pairs.
 """
 
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`paired_plans` takes it."""
+    """First state of the figure, as :func:`paired_plans` takes it."""
 
     title = "How often does a plan find what is there?"
     use = (
@@ -50,7 +50,7 @@ class Options(Figure):
 
 @cache
 def luck() -> Tensor:
-    """What chance does to each pair of each experiment, ``(PLANS, MOST)``, normally distributed."""
+    """Random error of each pair of each experiment, ``(PLANS, MOST)``, normally distributed."""
     both = torch.from_numpy(mulberry32(18, 2 * PLANS * MOST))
     radius, angle = both.view(-1, 2).unbind(dim=1)
     normal = (-2 * (1 - radius).log()).sqrt() * (2 * torch.pi * angle).cos()

@@ -43,7 +43,7 @@ def config_of(patch_size: int, d_model: int) -> ViTConfig:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`patch_counter` takes it.
+    """First state of the figure, as :func:`patch_counter` takes it.
 
     ``costs``: what :func:`patch_counter` finds for every choice; nothing to choose.
     """

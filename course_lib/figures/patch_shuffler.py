@@ -35,7 +35,7 @@ def picture(seed: int = 11) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first."""
+    """First state of the figure."""
 
     title = "Shuffled patches: what arrives?"
     use = (
@@ -44,7 +44,7 @@ class Options(Figure):
         "tokens to exchange them, and choose what moves."
     )
 
-    # Which patch is read as number 0, 1, …
+    # Patches in the order in which they are read as number 0, 1, …
     order: Sequence[int] = (5, 11, 0, 14, 9, 2, 12, 7, 3, 15, 6, 10, 1, 13, 8, 4)
     telling: str = choice("together", "what moves", TELLINGS)  # key of TELLINGS
     patches: list[list[str]] = field(default_factory=picture)
@@ -69,7 +69,7 @@ def _features(patches: Sequence[Sequence[str]]) -> Tensor:
 def patch_shuffler(
     patches: Sequence[Sequence[str]], order: Sequence[int], telling: str = "together"
 ) -> dict[str, Any]:
-    """What a model receives from a shuffled image, and whether it notices.
+    """Input of a model from a shuffled image, and whether it notices.
 
     The model is one head of attention whose queries, keys and values are the tokens, and a mean
     over its outputs. A token is the mean colour of a patch plus, if there are positions, the code

@@ -18,7 +18,7 @@ MEASURES = {
     "from uniform": "KL(U ‖ P), all keys",
     "to uniform": "KL(P ‖ U), all keys",
 }
-"""What queries may be ranked by."""
+"""Measures that queries may be ranked by."""
 
 
 def _scores() -> tuple[tuple[float, ...], ...]:
@@ -46,7 +46,7 @@ ORDER = _order()
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`probsparse_ranking` takes it."""
+    """First state of the figure, as :func:`probsparse_ranking` takes it."""
 
     title = "Judged by a few."
     use = (

@@ -20,7 +20,7 @@ KEY = (1.0, 0.1, 0.6, -0.7, 0.5, 0.8, -0.8, 0.4)
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`rope_rotation` takes it.
+    """First state of the figure, as :func:`rope_rotation` takes it.
 
     ``together``: whether the key moves along when the query is moved.
     """

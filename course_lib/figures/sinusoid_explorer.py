@@ -14,7 +14,7 @@ SPAN = 64
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`sinusoid_explorer` takes it."""
+    """First state of the figure, as :func:`sinusoid_explorer` takes it."""
 
     title = "Clocks for two positions."
     use = (

@@ -12,7 +12,7 @@ from course_lib.figures.base import Figure, choice, slider, switch
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`softmax_temperature` takes it."""
+    """First state of the figure, as :func:`softmax_temperature` takes it."""
 
     title = "From scores to weights."
     use = (

@@ -18,7 +18,7 @@ WINDOW = 4
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """What the figure shows at first, as :func:`window_shift` takes it.
+    """First state of the figure, as :func:`window_shift` takes it.
 
     ``rolled``: whether the grid is drawn as it lies in memory, after the roll.
     """

@@ -1,4 +1,4 @@
-"""What an Informer is made of."""
+"""Configuration of an Informer."""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -22,7 +22,7 @@ VECTORS = ("sinusoidal", "legendre", "legendre_basis", "learned")
 
 @dataclass(frozen=True)
 class InformerConfig:
-    """What an :class:`~course_lib.informer.Informer` is made of, and what can be left out of it.
+    """Configuration of an :class:`~course_lib.informer.Informer`, and what can be left out.
 
     Args:
         seq_len, pred_len: Steps that the encoder reads, and steps that are forecast.
@@ -135,15 +135,15 @@ class InformerConfig:
 
     @property
     def vectors_at_input(self) -> bool:
-        """Whether positions are added to the embeddings."""
+        """Tell whether positions are added to the embeddings."""
         return self.positions in VECTORS and self.positions_at in ("input", "both")
 
     @property
     def vectors_in_layers(self) -> bool:
-        """Whether positions enter queries and keys."""
+        """Tell whether positions enter queries and keys."""
         return self.positions in VECTORS and self.positions_at in ("layers", "both")
 
     @property
     def n_time_features(self) -> int:
-        """How many numbers describe the time of a step."""
+        """Count how many numbers describe the time of a step."""
         return 5 if self.minutes else 4

@@ -1,4 +1,4 @@
-"""What enters an Informer: values, their time, and where they stand in the window."""
+"""Embedding of an Informer: values, their time, and their place in the window."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Which queries prefer some keys to others, judged by all keys or by a few."""
+"""Measures of how far queries prefer some keys to others, by all keys or by a few."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ _CHUNK = 512
 
 
 def sparsity_measure(scores: Tensor) -> Tensor:
-    """How far the weights of scores ``(..., S)`` are from uniform: ``logsumexp(s) - mean(s)``.
+    """Distance of the weights of scores ``(..., S)`` from uniform: ``logsumexp(s) - mean(s)``.
 
     This is the divergence ``KL(uniform || softmax(s))`` plus ``ln S``. It lies between ``ln S`` and
     :func:`max_mean_measure` plus ``ln S``. Source: Zhou et al., Informer (2021), section 3, "Query
@@ -39,7 +39,7 @@ def max_mean_measure(
 
 
 def first_in_prefix(measure: Tensor, factor: int) -> Tensor:
-    """Whether each query ``(..., T)`` is among the first ``c ceil(ln n)`` of the n up to itself.
+    """True for queries ``(..., T)`` among the first ``c ceil(ln n)`` of the n up to themselves.
 
     A ranking of the whole sequence lets a later query push an earlier one out: what is active
     would depend on the future. Here it depends on the past alone, at the price that more than

@@ -54,7 +54,7 @@ class _Sinusoids(ComputedTables):
 
 
 class LayerPositions(nn.Module):
-    """What the self-attention of every layer on one side is told of positions."""
+    """Positions for the self-attention of every layer on one side."""
 
     def __init__(self, config: InformerConfig, max_len: int, *, causal: bool) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ Lazy = Literal["mean", "sum"]
 
 @dataclass(frozen=True)
 class SparseRules:
-    """How ProbSparse attention judges queries and what it gives to those that don't attend.
+    """Settings of ProbSparse attention: the measure of queries, and the output of lazy ones.
 
     The defaults do what the paper describes, and in causal attention let nothing of the future in.
     :meth:`published` does what the published code does, which differs in each of the last four.
@@ -152,7 +152,7 @@ class ProbSparse(nn.Module):
         if self._ranks_prefixes:
             active = self._active(measure)
             if torch.compiler.is_compiling():
-                # How many are active is known too late for a graph: let all attend, keep theirs.
+                # Active queries are known too late for a graph: let all attend, keep theirs.
                 full = fused_attention(q, k, v, visible, bias, scale=scale, dropout=dropout)
                 return torch.where(active[..., None], full, lazy)
             # In some heads fewer are active than in others; those rows are thrown away again.
@@ -180,7 +180,7 @@ class ProbSparse(nn.Module):
         return measure.topk(count, sorted=False).indices
 
     def _active(self, measure: Tensor) -> Tensor:
-        """Whether each query is active ``(B, H, T)``."""
+        """Tell whether each query is active ``(B, H, T)``."""
         if self._ranks_prefixes:
             return first_in_prefix(measure, self.rules.factor)
         return torch.zeros_like(measure, dtype=torch.bool).scatter(-1, self._top(measure), True)
@@ -243,7 +243,7 @@ class ProbSparse(nn.Module):
         return even / visible.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def _even(self, v: Tensor, visible: Tensor | None, T: int, *, plain: bool) -> Tensor:
-        """What even weights make of the values ``(B, H, T, Dv)``."""
+        """Output of even weights: the mean of the values ``(B, H, T, Dv)``."""
         if visible is None:
             return v.mean(dim=2, keepdim=True).expand(-1, -1, T, -1)
         if not plain:

@@ -1,4 +1,4 @@
-"""Which keys a query is judged by: numbers that look drawn, but belong to their place.
+"""Keys that a query is judged by: numbers that look drawn, but belong to their place.
 
 Every number is a hash of a seed, a head, a query and a draw. So the same seed gives the same sample
 on every device, whatever else is drawn, and the sample of a query does not change when the sequence
@@ -15,7 +15,7 @@ _MASK = (1 << _BITS) - 1
 
 
 def budget(length: int, factor: int) -> int:
-    """How many of L there are to be: ``c ceil(ln L)``, at least 1 and at most L.
+    """Count how many of L there are to be: ``c ceil(ln L)``, at least 1 and at most L.
 
     Source: Zhou et al., Informer (2021), section 3, for both the active queries and the keys that
     each query is judged by.

@@ -17,7 +17,7 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "informer
 
 @dataclass(frozen=True)
 class Forecasters:
-    """What ``informer-oil`` has kept. Both forecast 24 standardised hours from 96.
+    """Kept models of ``informer-oil``. Both forecast 24 standardised hours from 96.
 
     Args:
         line: Weights of a line and, in the last row, its constant ``(97, 24)``.
@@ -41,7 +41,7 @@ def load_forecasters(folder: Path | None = None) -> Forecasters:
     """
     weights, text = _read("informer", folder)
     model = Informer(InformerConfig(**json.loads(text["config"])))
-    # How many batches a norm has seen is no weight, and not kept.
+    # The number of batches that a norm has seen is no weight, and not kept.
     counts = {n: v for n, v in model.state_dict().items() if n.endswith("num_batches_tracked")}
     model.load_state_dict({**counts, **weights})
     line = _read("linear", folder)[0]["line"].double()

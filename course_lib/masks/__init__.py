@@ -1,4 +1,4 @@
-"""Who may attend to whom.
+"""Masks: who may attend to whom.
 
 One convention holds everywhere in the course: a mask is a boolean tensor, ``True`` means *may
 attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``. Masks are

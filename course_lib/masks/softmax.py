@@ -75,7 +75,7 @@ def check_broadcastable(
 
 
 def certain(condition: Tensor) -> bool:
-    """Whether a condition, a boolean ``()``, holds for certain.
+    """Tell whether a condition, a boolean ``()``, holds for certain.
 
     A compiler, the meta device and transforms such as ``torch.func.vmap`` don't tell what a tensor
     holds: there nothing is certain.

@@ -11,7 +11,7 @@ from course_lib.layers import EncoderBlock
 
 @dataclass(frozen=True)
 class BertTextConfig:
-    """What a :class:`BertText` is made of.
+    """Configuration of a :class:`BertText`.
 
     Args:
         n_words, max_len: Size of the vocabulary; longest text, the token in front included.

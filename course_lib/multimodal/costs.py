@@ -1,4 +1,4 @@
-"""What it costs to bring words and patches together, for each way of doing it."""
+"""Costs of bringing words and patches together, for each layout."""
 
 from typing import Literal, get_args
 

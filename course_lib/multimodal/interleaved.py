@@ -73,7 +73,7 @@ def interleaved_mask(segments: Sequence[Segment], *, whole_images: bool = True) 
 
 
 def _shapes(segments: Sequence[Segment]) -> Iterator[tuple[bool, int, int, int]]:
-    """Whether each is text, and its frames, rows and columns."""
+    """Tell whether each is text, and its frames, rows and columns."""
     for segment in segments:
         shape = (segment,) if isinstance(segment, int) else tuple(segment)
         if not 1 <= len(shape) <= 3 or min(shape) < 1:
@@ -87,7 +87,7 @@ def _shapes(segments: Sequence[Segment]) -> Iterator[tuple[bool, int, int, int]]
 
 @dataclass(frozen=True)
 class InterleavedConfig:
-    """What an :class:`InterleavedDecoder` is made of.
+    """Configuration of a :class:`InterleavedDecoder`.
 
     Attributes:
         n_words: Size of the vocabulary.

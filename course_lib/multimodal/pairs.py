@@ -20,7 +20,7 @@ _FIRST_COLOUR, _FIRST_SHAPE, _END = 3, 3 + len(COLOURS), 2
 _SIDE, _AROUND = 16, 48
 
 CAPTIONS = tuple(f"a {colour} {shape}" for colour in COLOURS for shape in SHAPES)
-"""What can be said of a picture: caption ``len(SHAPES) * colour + shape``."""
+"""Captions of an image: caption ``len(SHAPES) * colour + shape``."""
 
 KEPT_BACK = tuple(
     CAPTIONS.index(f"a {thing}")

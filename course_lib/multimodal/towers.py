@@ -14,7 +14,7 @@ from course_lib.vit import check_images, patchify
 
 @dataclass(frozen=True)
 class DualEncoderConfig:
-    """What a :class:`DualEncoder` is made of; the two towers need not have the same width.
+    """Configuration of a :class:`DualEncoder`; the two towers need not have the same width.
 
     Args:
         image_size, patch_size: Side of the square images, and of a patch, which divides it.

@@ -34,7 +34,7 @@ def unified_positions(
 
 @dataclass(frozen=True)
 class UnifiedConfig:
-    """What a :class:`UnifiedEncoder` is made of.
+    """Configuration of a :class:`UnifiedEncoder`.
 
     Args:
         image_size, patch_size: Side of the square images, and of a patch, which divides it.

@@ -14,7 +14,7 @@ def integer_code(positions: Tensor, dtype: torch.dtype = torch.float32) -> Tenso
 
 
 def ratio_code(positions: Tensor, length: int) -> Tensor:
-    """How far through the sequence, ``(..., 1)``: what it means depends on the length."""
+    """Measure how far through the sequence, ``(..., 1)``: what it means depends on the length."""
     return positions[..., None].double() / length
 
 

@@ -1,4 +1,4 @@
-"""What layers that change the scores or the values have in common with multi-head attention."""
+"""Base of layers that change the scores or the values of multi-head attention."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn

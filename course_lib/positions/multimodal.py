@@ -48,7 +48,7 @@ def next_position(positions: Tensor) -> int:
 
 
 def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tensor:
-    """Which axis each of P pairs of channels turns by, ``(P,)``: 0 time, 1 height, 2 width.
+    """Axis that each of P pairs of channels turns by, ``(P,)``: 0 time, 1 height, 2 width.
 
     In blocks, time gets the highest frequencies and width the lowest. Interleaved, all three get
     some of all, and time gets what is left at the end.
@@ -140,7 +140,7 @@ class MultimodalRotary(ComputedTables):
         return rotate_by_table(q, table, "half_split"), rotate_by_table(k, table, "half_split")
 
     def at(self, positions: Tensor) -> Rotate:
-        """What ``MultiHeadAttention`` takes to turn a call's new tokens at positions ``(3, T)``."""
+        """Arguments that let ``MultiHeadAttention`` turn new tokens at positions ``(3, T)``."""
         return lambda q, k, offset: self(q, k, positions)
 
 

@@ -122,7 +122,7 @@ def train_previous(
 def accuracy_by_place(
     model: Callable[[Tensor], Tensor], length: int, *, n_sequences: int = 64, seed: int = 1
 ) -> Tensor:
-    """How often a model names the previous token at the places 1, 2, ...: ``(T - 1,)``.
+    """Measure how often a model names the previous token at the places 1, 2, ...: ``(T - 1,)``.
 
     Example:
         A model that always says the token that it sees is right where a token comes twice in a row.

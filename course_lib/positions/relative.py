@@ -11,7 +11,7 @@ __all__ = ["RelativeBias", "relative_distance", "spread_diagonals", "t5_bucket"]
 def relative_distance(
     T: int, S: int | None = None, *, device: torch.device | None = None
 ) -> Tensor:
-    """How far each key is behind each query, ``(T, S)``: position of key less position of query.
+    """Offset of each key from each query, ``(T, S)``: position of key less position of query.
 
     The queries are the last T of S positions, as they are when earlier keys come from a cache.
 

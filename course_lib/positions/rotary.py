@@ -7,7 +7,7 @@ from torch import Tensor
 
 from course_lib.positions.tables import ComputedTables
 
-# Which channels make a pair: neighbours (0, 1), (2, 3), ... or, of d channels that turn, those half
+# Pairs of channels: neighbours (0, 1), (2, 3), ... or, of d channels that turn, those half
 # the way apart, (0, d/2), (1, d/2 + 1), ...
 Layout = Literal["interleaved", "half_split"]
 _LAYOUTS = get_args(Layout)

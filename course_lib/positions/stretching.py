@@ -12,7 +12,7 @@ def stretch_places(old: int, new: int) -> Tensor:
 
 
 def stretch_weights(old: int, new: int) -> Tensor:
-    """How much each new cell takes of each old one: ``(new, old)``, rows sum to 1."""
+    """Measure how much each new cell takes of each old one: ``(new, old)``, rows sum to 1."""
     places = stretch_places(old, new).clamp(0, old - 1)
     return (1 - (places[:, None] - torch.arange(old)).abs()).clamp(min=0)
 

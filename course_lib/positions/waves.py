@@ -1,4 +1,4 @@
-"""What follows from sinusoidal positions of an even width D: wavelengths, shifts, distances."""
+"""Properties of sinusoidal positions of an even width D: wavelengths, shifts, distances."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""What a recurrent encoder-decoder is made of."""
+"""Configuration of a recurrent encoder-decoder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def recur(rnn: nn.Module, *inputs: Any) -> Any:
 
 @dataclass(frozen=True)
 class Seq2SeqConfig:
-    """What a :class:`Seq2Seq` is made of.
+    """Configuration of a :class:`Seq2Seq`.
 
     Args:
         d_model: Width D of the embeddings and of the states on both sides.

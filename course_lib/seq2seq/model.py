@@ -15,7 +15,7 @@ from course_lib.seq2seq.encoder import Encoder
 
 
 class Writing(NamedTuple):
-    """What a recurrent decoder remembers between two tokens.
+    """State of a recurrent decoder between two tokens.
 
     Attributes:
         layers: State of every layer, ``(L, N, D)``; for an LSTM a pair of these.

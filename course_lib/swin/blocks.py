@@ -1,4 +1,4 @@
-"""What a Swin stage is made of: attention inside windows, the block around it, and merging."""
+"""Components of a Swin stage: attention inside windows, the block around it, and merging."""
 
 import math
 

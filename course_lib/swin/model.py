@@ -14,7 +14,7 @@ from course_lib.vit import check_images, patchify
 
 @dataclass(frozen=True)
 class SwinConfig:
-    """What a :class:`Swin` is made of; the defaults are Swin-T's.
+    """Configuration of a :class:`Swin`; the defaults are Swin-T's.
 
     Attributes:
         image_size: Side of the images it is meant for; others work too. A stage whose map is not

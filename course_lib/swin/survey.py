@@ -1,4 +1,4 @@
-"""What windows change about a layer: who may hear of whom, and what it costs."""
+"""Reach and costs of a layer with windows."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from course_lib.swin.windows import Layout, window_layout
 
 
 def grid_connections(layout: Layout, *, masked: bool = True) -> Tensor:
-    """Who attends to whom on the whole grid, however it is cut: boolean ``(N, N)``.
+    """Attention on the whole grid, however it is cut: boolean ``(N, N)``.
 
     Along an axis with windows of M tokens that are moved by s, token r is in window
     ``floor((r - s) / M)``: the mask splits each window that holds both ends of the grid, so windows

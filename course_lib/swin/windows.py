@@ -64,7 +64,7 @@ def cyclic_shift(x: Tensor, shift: Pair) -> Tensor:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a grid is cut into windows; of every pair the first says rows, the second columns.
+    """Cut of a grid into windows; of every pair the first is for rows, the second for columns.
 
     Example:
         >>> layout = Layout(grid=(8, 10), window=(4, 4), shift=(2, 2))
@@ -89,7 +89,7 @@ class Layout:
 
     @property
     def masked(self) -> bool:
-        """Whether a window holds tokens that must not see each other."""
+        """Tell whether a window holds tokens that must not see each other."""
         return self.shift != (0, 0) or self.padded != self.grid
 
 
@@ -114,7 +114,7 @@ def window_layout(rows: int, columns: int, window: int, shift: int) -> Layout:
 
 
 def window_mask(layout: Layout) -> Tensor:
-    """Who may see whom inside moved windows, and that nobody sees padding: boolean ``(nW, N, N)``.
+    """Mask inside moved windows, in which nobody sees padding: boolean ``(nW, N, N)``.
 
     Cyclic shifting brings tokens from opposite sides of the grid into one window. Two tokens are
     real neighbours if, along each axis, both came round the edge or neither did. A window of

@@ -1,4 +1,4 @@
-"""What a model is measured by."""
+"""Measures of a model."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What training keeps for the way back, and how to keep less of it."""
+"""Memory that training keeps for the backward pass, and how to keep less of it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a Transformer is made of, and the two best known ones."""
+"""Configuration of a Transformer, and the two best known ones."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """What an :class:`~course_lib.transformer.EncoderDecoder` is made of.
+    """Configuration of a :class:`~course_lib.transformer.EncoderDecoder`.
 
     Args:
         n_layers: Blocks L of the encoder, and as many of the decoder.
@@ -55,7 +55,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True)
 class DecoderOnlyConfig:
-    """What a :class:`~course_lib.transformer.DecoderOnly` is made of; the defaults are GPT-2's.
+    """Configuration of a :class:`~course_lib.transformer.DecoderOnly`; the defaults are GPT-2's.
 
     Attributes:
         dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.

@@ -1,4 +1,4 @@
-"""What becomes of tokens and gradients on their way through a deep stack, before any training."""
+"""Tokens and gradients on their way through a deep stack, before any training."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ from course_lib.transformer.stacks import Encoder
 
 Arrangement = Literal["neither", "residual", "norm", "post", "pre"]
 ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
-"""What surrounds each part f of a block: f(x); x + f(x); f(norm(x)); norm(x + f(x)); x +
+"""Surroundings of each sub-layer f of a block: f(x); x + f(x); f(norm(x)); norm(x + f(x)); x +
 f(norm(x)). The third and the last end with one more norm."""
 Start = Literal["xavier", "torch"]
 
@@ -33,7 +33,7 @@ class DepthProfile:
 
 
 def token_diversity(x: Tensor) -> Tensor:
-    """Which share of the tokens ``(B, T, D)`` is not common to all of their sequence, ``()``.
+    """Share of the tokens ``(B, T, D)`` that is not common to all of their sequence, ``()``.
 
     It is 0 where all tokens of each sequence are equal, and 1 where their mean is 0. Source: Dong
     et al., Attention is Not All You Need (2021), in another matrix norm.

@@ -30,7 +30,7 @@ class TransformerWeights(NamedTuple):
 
 
 class _Writing(NamedTuple):
-    """What the decoder remembers between two words."""
+    """State of the decoder between two words."""
 
     caches: list[tuple[KVCache, KVCache]]
     memory_mask: Tensor

@@ -1,4 +1,4 @@
-"""Who asks, who is asked, and who must not look: how six architectures join two sequences."""
+"""Wiring of six architectures that join two sequences: queries, keys and masks."""
 
 import math
 
@@ -9,11 +9,11 @@ from course_lib.attention import scaled_dot_product_attention
 from course_lib.masks import causal_mask
 
 ARCHITECTURES = ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llava")
-"""What :func:`conditioned_block` knows; T5 is wired as BART is."""
+"""Architectures of :func:`conditioned_block`; T5 is wired as BART is."""
 
 
 def conditioned_block(architecture: str, own: Tensor, memory: Tensor, gate: float = 0.0) -> Tensor:
-    """What the attention of one block does to ``own`` ``(B, T, D)``: the wiring, and nothing else.
+    """Attention of one block on ``own`` ``(B, T, D)``: the wiring, and nothing else.
 
     A token is query, key and value itself, without projections, norms and feed-forward parts, and
     what is found is added to it. ``gpt`` looks at its own past. ``bart`` (Lewis et al., 2020) and

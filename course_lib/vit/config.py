@@ -1,4 +1,4 @@
-"""What a vision transformer is made of."""
+"""Configuration of a vision transformer."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -9,7 +9,7 @@ Pooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True)
 class ViTConfig:
-    """What a :class:`~course_lib.vit.ViT` is made of; the defaults are the CIFAR-10 report's.
+    """Configuration of a :class:`~course_lib.vit.ViT`; the defaults are the CIFAR-10 report's.
 
     Args:
         image_size, patch_size: Side of the square images, and of a patch.

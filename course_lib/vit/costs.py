@@ -1,4 +1,4 @@
-"""What a vision transformer holds and computes, from its configuration alone."""
+"""Parameters and operations of a vision transformer, from its configuration alone."""
 
 from typing import NamedTuple
 

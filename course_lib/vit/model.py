@@ -166,7 +166,7 @@ class ViT(nn.Module):
         return torch.cat([table.new_zeros(self.n_prefix, config.d_model), table])
 
     def _rotations(self, fused: bool, generator: torch.Generator | None) -> nn.ModuleList:
-        """What turns queries and keys in each layer; nothing where positions are added."""
+        """Rotation of queries and keys in each layer; None where positions are added."""
         config, side = self.config, self.config.side
         d_head = config.d_model // config.n_heads
         if config.positions == "axial":

@@ -17,7 +17,7 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "vit-reci
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run of ``vit-recipe`` has kept.
+    """Kept model of a run of ``vit-recipe``.
 
     Args:
         logits, labels: Of all test images ``(10000, 10)``, and their classes ``(10000,)``.

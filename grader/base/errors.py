@@ -8,5 +8,5 @@ class Refused(ValueError):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
+        """Text that IPython shows in place of a traceback."""
         return [str(self)]

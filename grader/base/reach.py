@@ -1,4 +1,4 @@
-"""Which definitions of the library a function reaches.
+"""Definitions of the library that a function reaches.
 
 A record should say which code made it, and a page which code it shows. Whole modules tell too
 much: a package's ``__init__`` names everything in it, and a module holds claims beside training.
@@ -149,7 +149,7 @@ def _read(name: str, path: Path, changed: int) -> _Module:
     module = _Module(name)
     tree = ast.parse(path.read_bytes())
     drop_docstrings(tree)
-    # What a comprehension counts with is no name of the module.
+    # The variable of a comprehension is no name of the module.
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
     inner = {id(node) for loop in loops for node in ast.walk(loop.target)}
     for statement in tree.body:

@@ -1,4 +1,4 @@
-"""What an exercise must satisfy, and the mistakes it recognises.
+"""Requirements of an exercise, and the mistakes it recognises.
 
 ``protocol``, ``answer_host``, ``fixtures`` and ``answer_proxy`` are the way to an answer;
 ``exercise``, ``trial``, ``compare`` and ``report`` say what is asked of it. The exercises are in

@@ -104,7 +104,7 @@ class AnswerHost:
                 arguments = [self.resolve(value) for value in request.get("args", [])]
                 keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
                 value = verb(request.get("name"), arguments, keywords)
-                # What goes into a training many times does not come back each time.
+                # Inputs of a training do not come back each time.
                 sparing = request.get("verb") in ("load", "vjp")
                 after = [] if sparing else [*arguments, *keywords.values()]
                 return pack({"value": value, "error": None, "after": after})
@@ -118,7 +118,7 @@ class AnswerHost:
                 return pack({"value": None, "error": describe(error), "after": []})
 
     def refusing(self, *besides: str) -> AbstractContextManager[None]:
-        """What the exercise forbids is refused while this lasts, ``besides`` left alone."""
+        """Refusal, while this lasts, of what the exercise forbids, ``besides`` left alone."""
         kinds = [kind for kind in self.refuse if kind not in besides]
         return during(kinds, self.exercise, self.gone)
 
@@ -235,7 +235,7 @@ class AnswerHost:
             value = function(*args, **kwargs)
             parts = items(value)
             outputs = [value] if parts is None else parts
-            # Whether the dtype is right is asked elsewhere; the engine wants one for both.
+            # The dtype is asked elsewhere; the engine wants one for both.
             pairs = [
                 (out, cot.to(out.dtype))
                 for out, cot in zip(outputs, cotangents, strict=False)

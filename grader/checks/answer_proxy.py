@@ -40,7 +40,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one call did: the value it returned, its arguments afterwards, or its exception."""
+    """Outcome of one call: the value it returned, its arguments afterwards, or its exception."""
 
     value: Any = None
     after: list[Any] = field(default_factory=list)  # named arguments come after the others

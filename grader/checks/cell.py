@@ -29,13 +29,13 @@ VALIDATING = "NBGRADER_VALIDATING"
 # Set by nbgrader while it runs a notebook: it reads points from what a cell displays.
 NBGRADER = "NBGRADER_EXECUTION"
 
-# What a student has solved, and every check with its answer where that file is there already; both
+# Solved functions, and every check with its answer where that file is there already; both
 # in the home folder.
 PROGRESS, PATH = "course-progress.json", "course-path.jsonl"
 # Names the socket of a lecture's page, on a hub.
 LECTURE = "COURSE_LECTURE"
 
-# What holds the library back between the cells of a rehearsal.
+# Stubs for imports between the cells of a rehearsal.
 _behind = contextlib.ExitStack()
 
 # Exercises' headings in a notebook, such as "3.1 Attention, from the formula".

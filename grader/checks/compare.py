@@ -16,7 +16,7 @@ TOLERANCES = {
     torch.float64: (1e-7, 1e-9),
 }
 
-# How much wider the tolerance is by which a mistake is known again.
+# Factor on the tolerance by which a mistake is known again.
 ROUNDING = 10
 
 
@@ -120,7 +120,7 @@ def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
 
 
 def _coarser(got: Tensor, want: Tensor) -> bool:
-    """Whether the dtype of ``got`` can't hold what is needed."""
+    """Tell whether the dtype of ``got`` can't hold what is needed."""
     return torch.promote_types(got.dtype, want.dtype) != got.dtype
 
 
@@ -131,7 +131,7 @@ def _apart(got: complex, want: complex) -> str:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two outcomes (values or failures) are the same mistake's; for fingerprints.
+    """Tell whether two outcomes (values or failures) are the same mistake's; for fingerprints.
 
     Rounding is nobody's misconception: the numbers of half precision count for nothing, and fewer
     digits than else. A dtype that was not expected is no name's.
@@ -153,7 +153,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def is_half(value: Tensor) -> bool:
-    """Whether a tensor is in half precision."""
+    """Tell whether a tensor is in half precision."""
     return value.dtype in (torch.float16, torch.bfloat16)
 
 
@@ -163,7 +163,7 @@ def name(tensor: Tensor) -> str:
 
 
 def kind(value: Any) -> str:
-    """What a value is, in words."""
+    """Description of a value, in words."""
     if value is None:
         return "None (is a `return` missing?)"
     if isinstance(value, Opaque):

@@ -1,4 +1,4 @@
-"""Whether an answer computes anything: what comes back of every call is compared with what went in.
+"""Detection of constant answers: what comes back of every call is compared with what went in.
 
 An answer that hands back its first argument, or zeros, has the right shape and dtype, finite
 entries and a perfect gradient. None of that is work, so that none of it earns points.
@@ -19,7 +19,7 @@ Call = tuple[Sequence[Any], Mapping[str, Any], Any]
 
 
 def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
-    """What an answer returns whatever it is given; empty if it computes something, or should not.
+    """Values that an answer returns whatever it is given; empty if it computes something.
 
     Example:
         >>> idle([((2, 3), {}, 2), ((4, 5), {}, 4)], lambda a, b: a + b)
@@ -63,7 +63,7 @@ def _refuses(reference: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
 
 
 def _common(calls: Iterator[Call]) -> list[set[tuple[str, Any]]]:
-    """What each part of the values is in all calls; nothing if one part is computed."""
+    """Value of each component in all calls; nothing if one component is computed."""
     common: list[set[tuple[str, Any]]] = []
     for args, kwargs, value in calls:
         for index, part in enumerate(_parts(value)):

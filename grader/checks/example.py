@@ -40,7 +40,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Pair:
-    """What came back and what was expected of it, where they differ first."""
+    """Result and expected value, where they differ first."""
 
     what: str
     got: Any
@@ -135,7 +135,7 @@ def show(
 
 
 def parameters(function: Callable[..., Any], count: int) -> list[str]:
-    """What a function calls its first arguments; those that it has no name for are numbered."""
+    """Names of a function's first arguments; those without a name are numbered."""
     known = [p for p in inspect.signature(function).parameters if p != "self"][:count]
     return [*known, *(f"argument {n + 1}" for n in range(len(known), count))]
 

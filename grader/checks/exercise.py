@@ -1,4 +1,4 @@
-"""What a graded exercise is: a signature, its properties, and the banks of answers it is held to.
+"""Graded exercises: a signature, its properties, and the banks of answers it is held to.
 
 An exercise lives in a module ``<topic>/<name>.py`` of the course's bank as the global ``exercise``,
 with its properties; its answers lie beside it in ``<name>_answers.py``, or in the place of that
@@ -29,9 +29,9 @@ from grader.checks.trial import Trial
 
 # Where the exercises are. They import this module, so it knows them by name only.
 BANK = course().bank
-# How the name of a module with answers ends.
+# Ending of the name of a module with answers.
 ANSWERS = "_answers"
-# What the first cell of every assignment imports; answers of the banks may rely on it too.
+# Imports of the first cell of every assignment; answers of the banks may rely on them too.
 PRELUDE = course().prelude
 
 

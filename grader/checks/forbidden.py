@@ -34,7 +34,7 @@ class NotAllowed(RuntimeError):
 
 @dataclass(frozen=True)
 class Forbidden:
-    """What an exercise may forbid."""
+    """Features that an exercise may forbid."""
 
     says: str  # what may not be used, as the student knows it
     instead: str  # what to do
@@ -90,7 +90,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
-        # What the packages beside torch offer of it.
+        # Versions of it in the packages beside torch.
         functions=(
             "numpy.interp._implementation",
             "PIL.Image.Image.resize",
@@ -170,7 +170,7 @@ def library_code() -> list[FunctionType]:
         _operators(kind.operators)
     folder = Path(torch.__file__).parent
     within = tuple(str(folder / name) for name in _IN_PYTHON)
-    # What registers them is called by imports, and computes nothing.
+    # Their registration is called by imports, and computes nothing.
     spared = str(folder / "_decomp/__init__.py")
     return [
         thing
@@ -187,7 +187,7 @@ def _keep(libraries: list[Any]) -> None:
 
 
 def refuses(kinds: Sequence[str], operator: str) -> bool:
-    """Whether an operator, by its full name, is among those that are refused."""
+    """Tell whether an operator, by its full name, is among those that are refused."""
     return any(re.match(rf"\w+::(?:{FORBIDDEN[kind].operators})", operator) for kind in kinds)
 
 

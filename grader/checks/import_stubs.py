@@ -1,4 +1,4 @@
-"""What of the library an answer may use: one rule and one sentence, at home and in grading.
+"""Modules of the library that an answer may use: one rule, at home and in grading.
 
 An import of the rest gives stand-ins, so that it costs nothing by itself; whatever is done with one
 says why it is not there. In grading there is nothing else
@@ -19,12 +19,12 @@ from grader.base.course import course
 LIBRARY = course().package
 # Beside `check`.
 PRESENT = (*course().answers,)
-# What else may be imported; all of it is required by the course.
+# Other modules that may be imported; all are required by the course.
 PACKAGES = course().packages
 _NAMED = [f"`{name}`" for name in PACKAGES]
-# What these need themselves, and what `check` comes from.
+# Modules that these need themselves, and where `check` comes from.
 _NEEDED = {LIBRARY: ("", course().check, *PRESENT), "grader": ("", "base", "checks")}
-# What a use of anything else is told, after the name of its module.
+# Message for a use of anything else, after the name of its module.
 ABSENT = "is not there while your work is graded"
 INSTEAD = "an answer stands on its own. Use what the notebook defines."
 # The same before anything has happened, for the head of every notebook.
@@ -39,7 +39,7 @@ RULE = (
 
 
 def absent(module: str) -> bool:
-    """Whether a module is one of the library, or of the grader, that an answer can't use."""
+    """Tell whether a module is one of the library, or of the grader, that an answer can't use."""
     package, _, rest = module.partition(".")
     return package in _NEEDED and rest.partition(".")[0] not in _NEEDED[package]
 

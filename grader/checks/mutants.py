@@ -54,9 +54,9 @@ COARSER = {"float64": "float32", "double": "float"}
 NAMES = {a: b for pair in PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
 # Two arguments whose order does not matter.
 COMMUTE = {"transpose", "swapaxes", "equal", "gcd", "maximum", "minimum", "max", "min"}
-# What stands before the dot is a module here, not a value that a method changes.
+# Before the dot is a module here, not a value that a method changes.
 MODULES = {"torch", "math", "F", "nn", "np", "itertools", "functools"}
-# What does nothing while the answer runs.
+# Statements that do nothing while the answer runs.
 SKIPPED = {"annotation", "returns", "decorator_list", "type_params"}
 
 
@@ -153,7 +153,7 @@ def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, Any]]:
 
 
 def _instead(node: ast.AST) -> list[ast.AST]:
-    """What may stand in the place of a node."""
+    """Replacements of a node."""
     if isinstance(node, ast.stmt):
         return _statements(node)
     if isinstance(node, ast.expr):

@@ -1,4 +1,4 @@
-"""Which known mistakes an answer has: it came to what one of them came to, or two at once."""
+"""Known mistakes of an answer: the same results as one of them, or as two at once."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def explained(verdicts: Sequence[bool | None], known: Mapping[str, Seen]) -> tup
 
 
 def together(verdicts: Sequence[bool | None], one: Seen, other: Seen) -> bool:
-    """Whether an answer fails what either fails, and returned what the one that fails returned."""
+    """True if an answer fails what either fails, and returns what the one that fails returned."""
     shown = set()
     for verdict, (first, as_first), (second, as_second) in zip(verdicts, one, other, strict=False):
         if None in (verdict, first, second):
@@ -58,7 +58,7 @@ def together(verdicts: Sequence[bool | None], one: Seen, other: Seen) -> bool:
 
 
 def covers(verdicts: Sequence[bool | None], *seen: Seen) -> bool:
-    """Whether an answer fails whatever any of the mistakes fails."""
+    """Tell whether an answer fails whatever any of the mistakes fails."""
     pairs = (pair for one in seen for pair in zip(verdicts, one, strict=False))
     return not any(verdict and own is False for verdict, (own, _) in pairs)
 

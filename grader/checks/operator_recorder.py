@@ -1,4 +1,4 @@
-"""Which of torch's operators ran, and which of them no right answer needs.
+"""Recorder of torch's operators, and of those that no right answer needs.
 
 ``operator_list.txt`` beside this module lists the operators that the references, the alternatives
 and the model answers of all exercises run; ``tests/grader/checks/operator_list.py`` adds to it.
@@ -54,12 +54,12 @@ _COMPOUND = torch._C.DispatchKey.CompositeImplicitAutograd
 
 @cache
 def _compound(function: Any) -> bool:
-    """Whether an operator falls into others below Python, whose own ways are not asked."""
+    """Tell whether an operator falls into others below Python, whose own ways are not asked."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), _COMPOUND)
 
 
 def unusual(names: Iterable[str]) -> list[str]:
-    """Those operators that no right answer runs.
+    """Operators that no right answer runs.
 
     Torch's own tags settle most of the others: what works number by number, and the core to which
     all else can be traced back, is no shortcut to any exercise that does not forbid it.

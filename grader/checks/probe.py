@@ -158,7 +158,7 @@ def _compute(
     try:
         # The threads of the parent are not here, and waiting for them would take for ever.
         torch.set_num_threads(1)
-        # What the parent has left to collect stays there: its finalizers would run in the midst of
+        # Garbage of the parent stays there: its finalizers would run in the midst of
         # the call, and one that parses (as a traceback does) spoils a parse that is under way.
         gc.freeze()
         sys.stdout = sys.stderr = io.StringIO()
@@ -252,7 +252,7 @@ def _space_in_use() -> int:
 
 
 def _possible() -> bool:
-    """Whether this system can fork a process that has used threads; macOS's libraries cannot."""
+    """True if this system can fork a process that has used threads; macOS's libraries cannot."""
     try:
         import resource  # noqa: F401
     except ImportError:
@@ -261,7 +261,7 @@ def _possible() -> bool:
 
 
 def _capped(memory: int) -> bool:
-    """Whether so many MiB cannot be had: some systems take a cap and forget it."""
+    """Tell whether so many MiB cannot be had: some systems take a cap and forget it."""
     import mmap
 
     try:
@@ -272,7 +272,7 @@ def _capped(memory: int) -> bool:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an exception, torch's own too, says that there was no memory."""
+    """Tell whether an exception, torch's own too, says that there was no memory."""
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
     )

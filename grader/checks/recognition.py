@@ -1,4 +1,4 @@
-"""Which known mistakes an answer makes: by the reports on the bank's own wrong answers."""
+"""Recognition of mistakes by the reports on the bank's own wrong answers."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def composed(exercise: Exercise) -> Mapping[str, str]:
     """Two mistakes of an exercise in one answer, by both names, where their code allows it."""
     pairs = {}
     for one, other in combinations(exercise.mistakes, 2):
-        # What the two have in common may be written as in any other answer.
+        # The common steps of the two may be written as in any other answer.
         bases = [a.source for a in (*exercise.alternatives, *exercise.mistakes)]
         bases.append(source_as(exercise.reference, exercise.function))
         sources = (merged(base, one.source, other.source) for base in bases)

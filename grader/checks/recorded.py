@@ -28,7 +28,7 @@ from grader.checks.compare import ROUNDING, TOLERANCES, is_half, name
 from grader.checks.protocol import pack, unpack
 
 SUFFIX = ".records"
-# What is recorded of an exercise's reference where no more than slices of it are asked for.
+# Record of an exercise's reference where no more than slices of it are asked for.
 SLICES = "slices"
 # As many as a student may meet the samples of; in grading every hand-in has its own.
 SEEDS = tuple(f"{n:032x}" for n in (1, 2, 3))
@@ -43,7 +43,7 @@ class Unrecorded(Exception):
 
 @dataclass(frozen=True)
 class Sketch:
-    """What is kept of values: too little to have them back, enough to know them again."""
+    """Digest of values: too little to have them back, enough to know them again."""
 
     form: str  # a digest of kinds, shapes, dtypes, and of all that is no real number
     sums: Tensor  # weighted sums of the real numbers, ``(n,)``
@@ -60,12 +60,12 @@ class Sketch:
         return cls(digest, table[:, 0].clone(), table[:, 1].clone())
 
     def far(self, other: Sketch) -> float:
-        """How far another one of the same form is, in units of what is allowed."""
+        """Measure how far another one of the same form is, in units of what is allowed."""
         off = (self.sums - other.sums).abs() / self.within.clamp(min=1e-300)
         return float(off.max()) if len(off) else 0.0
 
     def fits(self, other: Sketch, slack: float = 1) -> bool:
-        """Whether the other is one of the same values, as far as rounding can tell."""
+        """Tell whether the other is one of the same values, as far as rounding can tell."""
         return self.form == other.form and self.far(other) <= slack
 
     def rounded(self) -> Sketch:
@@ -81,7 +81,7 @@ class Sketch:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Sketch:
-        """What :meth:`data` gave."""
+        """Digest from :meth:`data`."""
         return cls(data["form"], data["sums"], data["within"])
 
 
@@ -156,9 +156,9 @@ def _weights(length: int) -> Tensor:
 
 @dataclass
 class Records:
-    """What is known of one exercise: calls of what answers, and what mistakes came to."""
+    """Record of one exercise: calls of what answers, and what mistakes came to."""
 
-    # What functions call their arguments, and of which kind these are; the reference comes first.
+    # Names and kinds of functions' arguments; the reference comes first.
     parameters: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     # Mistakes by name, what they assume, and their hints.
     named: list[tuple[str, str, str]] = field(default_factory=list)
@@ -173,7 +173,7 @@ class Records:
             known.append((asked, copy.deepcopy(value)))
 
     def value(self, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What a function returned on these arguments."""
+        """Value of a function on these arguments."""
         asked = Sketch.of([called, list(args), dict(kwargs)])
         # Arguments a millionth apart are asked for, too, where gradients are measured.
         near = min(self.calls.get(asked.form, ()), key=lambda e: asked.far(e[0]), default=None)
@@ -237,7 +237,7 @@ class Records:
 
     @classmethod
     def read(cls, content: bytes) -> Records:
-        """What :meth:`write` has written."""
+        """Record that :meth:`write` has written."""
         records, frames, start = cls(), gzip.decompress(content), 0
         while start < len(frames):
             (size,) = struct.unpack_from(">I", frames, start)

@@ -1,4 +1,4 @@
-"""What is said of an answer to one exercise: verdicts, points, hints, and the table shown."""
+"""Report on an answer to one exercise: verdicts, points, hints, and the table shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def failed(self) -> bool:
-        """Whether the property does not hold."""
+        """Tell whether the property does not hold."""
         return not self.passed and not self.open
 
     @property
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def full(self) -> bool:
-        """Whether no property fails, also of those worth no points."""
+        """Tell whether no property fails, also of those worth no points."""
         return not any(row.failed for row in self.rows)
 
     def undefined(self) -> list[str]:
@@ -86,7 +86,7 @@ class Report:
         return undefined("\n".join(row.why for row in self.rows))
 
     def fingerprint_of(self, other: Report) -> bool:
-        """Whether verdicts and every value returned are those of ``other``."""
+        """Tell whether verdicts and every value returned are those of ``other``."""
         return (
             [r.passed for r in self.rows] == [r.passed for r in other.rows]
             and len(self.transcript) == len(other.transcript)
@@ -105,11 +105,11 @@ class Report:
 
     @property
     def written(self) -> bool:
-        """Whether there is an answer at all."""
+        """Tell whether there is an answer at all."""
         return not self.one_reason.startswith("raised NotImplementedError")
 
     def data(self) -> dict[str, Any]:
-        """What is counted of a class: verdicts by requirement, None if open, and mistakes."""
+        """Counts for a class: verdicts by requirement, None if open, and mistakes."""
         held = {row.name: None if row.open else bool(row.passed) for row in self.rows}
         return {"held": held, "mistakes": self.named, "written": self.written}
 
@@ -199,6 +199,6 @@ def _fill(text: str, initial_indent: str = "", subsequent_indent: str = " " * 4)
 
 
 def refused(report: Report) -> bool:
-    """Whether the answer was refused something at least once while it was checked."""
+    """Tell whether the answer was refused something at least once while it was checked."""
     calls = [entry for entry in report.transcript if isinstance(entry, Failure)]
     return any(call.type == NotAllowed.__name__ for call in calls)

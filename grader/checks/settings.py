@@ -1,4 +1,4 @@
-"""What a notebook may set for all of a process: a check computes without it, its answer with it."""
+"""Settings of a whole process: a check computes without them, its answer with them."""
 
 import contextlib
 import warnings
@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import torch
 
-# How each is read and set, and what it is where nobody has set it.
+# Reader, setter and default of each setting.
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any], Any], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
     (torch.is_grad_enabled, torch.set_grad_enabled, True),

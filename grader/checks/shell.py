@@ -1,4 +1,4 @@
-"""How a notebook's cells run where they count, in grading and rehearsal: in IPython's shell."""
+"""Shell that runs a notebook's cells in grading and rehearsal, as IPython's does."""
 
 import ast
 import socket
@@ -56,7 +56,7 @@ def count(
 
 
 def _sets_up(node: ast.stmt, error: BaseException) -> bool:
-    """Whether a statement that has failed is one without which the rest of its cell may do."""
+    """Tell whether a statement that has failed is one without which the rest of its cell may do."""
     text = ast.unparse(node)
     # Where there is no screen, there are no windows for pictures.
     if text.startswith(("import ", "from ", *_WINDOWS)):
@@ -86,7 +86,7 @@ def alone(packages: Collection[str]) -> None:
     # An optimizer of torch asks for packages that it does not import.
     util.find_spec = lambda name, package=None: None if missing(name) else ask(name, package)
 
-    # What notebooks fetch, the course's own modules for answers do.
+    # The course's own modules do for answers what notebooks fetch.
     fetching = tuple(f"{course().package}.{name}" for name in course().answers)
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What is in a structure of values: tuples, lists and dicts of tensors, numbers and words."""
+"""Structures of values: tuples, lists and dicts of tensors, numbers and words."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from grader.checks.protocol import Fixture, Handle
 
 
 def has(value: Any, dtype: torch.dtype) -> bool:
-    """Whether a tensor of this dtype is in a structure, or a fixture that makes one."""
+    """Tell whether a tensor of this dtype is in a structure, or a fixture that makes one."""
     if isinstance(value, Fixture):
         value = value.params
         return value.get("dtype") == str(dtype).removeprefix("torch.") or has(value, dtype)
@@ -31,7 +31,7 @@ def in_single(value: Any) -> Any:
 
 
 def is_real(value: Any) -> bool:
-    """Whether there is a real number in an argument."""
+    """Tell whether there is a real number in an argument."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -40,7 +40,7 @@ def is_real(value: Any) -> bool:
 
 
 def is_data(value: Any) -> bool:
-    """Whether an argument is data that comes back as it was sent: no handle, no fixture."""
+    """Tell whether an argument is data that comes back as it was sent: no handle, no fixture."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""What a property is written with: seeded samples, calls of the answer, and expectations."""
+"""Tools of a property: seeded samples, calls of the answer, and expectations."""
 
 import contextlib
 import math
@@ -35,7 +35,7 @@ class Wrong(Exception):
 
 
 class Asked(Protocol):
-    """What is looked at of an exercise, which knows this module and is not known here."""
+    """Protocol of an exercise, which knows this module and is not known here."""
 
     function: str
     returns: tuple[str, ...]
@@ -64,11 +64,11 @@ class Trial(Samples):
         self.open: Failure | None = None
         self._called: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
         self._pair: Pair | None = None
-        # Whether a size probe held, and at most its values are wrong.
+        # True if a size probe held, and at most its values are wrong.
         self.affordable = False
         # Entries of the transcript up to the last size probe that looks at values.
         self.measured = 0
-        # Whether the answer is wrong already where another property asks.
+        # True if the answer is wrong already where another property asks.
         self.elsewhere = False
         # Calls of which only the arguments were looked at.
         self.untouched = 0
@@ -87,7 +87,7 @@ class Trial(Samples):
 
     def settled(self, reply: Reply, *handed: Any) -> Reply:
         """A reply in single precision where nothing in double was handed over."""
-        # What was computed in single and comes back in double has digits that mean nothing.
+        # Values computed in single that come back in double have digits that mean nothing.
         self._widened = has(reply.value, torch.float64) and (
             has(handed, torch.float32) and not has(handed, torch.float64)
         )
@@ -125,7 +125,7 @@ class Trial(Samples):
         return f"{pair.what} {is_what}, which is not what was expected", shown
 
     def form(self) -> str | None:
-        """How the last call's outcome differs in form from what the reference returns, if known."""
+        """Difference in form between the last call's outcome and the reference's, if known."""
         if self._called is None or self._called[0] != self.exercise.function:
             return None
         _, args, kwargs, outcome = self._called
@@ -203,7 +203,7 @@ class Trial(Samples):
             self.close(self.returned(Reply(got)), right, what, names=tuple(names))
 
     def want(self, *args: Any, **kwargs: Any) -> Any:
-        """What the reference returns, on copies of the arguments."""
+        """Result of the reference, on copies of the arguments."""
         return self.exercise.reference(*copies(args), **copies(kwargs))
 
     def same(self, *args: Any, note: str = "", exact: bool = False, **kwargs: Any) -> Any:
@@ -234,7 +234,7 @@ class Trial(Samples):
         names: tuple[str, ...] = (),
     ) -> None:
         """Expect ``got`` to equal ``want`` within the tolerance of its dtype."""
-        # What is wanted may be a second output of the same answer, and NaN agrees with NaN.
+        # The target may be a second output of the same answer, and NaN agrees with NaN.
         if isinstance(want, Tensor) and want.isnan().any():
             raise Wrong(f"{note}: {what} has NaN" if note else f"{what} has NaN")
         wrong = difference(got, want, what, exact=exact, names=names)
@@ -314,7 +314,7 @@ class Trial(Samples):
         single precision inside are no measure.
         """
         value = self.call(*args)
-        # What is wrong is not to be seen in what came back.
+        # The fault is not to be seen in what came back.
         base: tuple[str, tuple[Any, ...], dict[str, Any], Any]
         base = (self.exercise.function, args, {}, ...)
         outputs = list(value) if isinstance(value, (list, tuple)) else [value]

@@ -187,7 +187,7 @@ def _in_a_line(error: Exception) -> str | None:
 
 
 def _ours(module: str) -> bool:
-    """Whether a module is one of the course or of the grader."""
+    """Tell whether a module is one of the course or of the grader."""
     names = ["grader"]
     with contextlib.suppress(Refused):  # where there is no course
         names += course().folders

@@ -41,7 +41,7 @@ class Question:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """What no two neighbours should share."""
+        """Key that no two neighbours should share."""
         return self.kind, self.exercise, self.text, *self.options
 
 
@@ -54,7 +54,7 @@ def letters(chosen: list[int]) -> str:
 
 
 def _verdicts(bench: Bench, text: str, seeds: tuple[str, ...]) -> tuple[list[bool], Report]:
-    """Which properties hold, the same under every seed; else it is undecided."""
+    """Properties that hold, the same under every seed; else it is undecided."""
     reports = [bench.report(text, seed) for seed in seeds]
     passed = [[row.passed for row in report.rows] for report in reports]
     if any(other != passed[0] for other in passed):
@@ -75,7 +75,7 @@ def _fallen(bench: Bench, before: list[bool], change: Change) -> tuple[list[int]
 
 
 def _looped(bench: Bench, change: Change) -> bool:
-    """Whether a change touches a loop that may then have no end."""
+    """Tell whether a change touches a loop that may then have no end."""
     return any(
         node.lineno <= change.first <= (node.end_lineno or 0)
         for node in ast.walk(bench.unit.tree)
@@ -178,7 +178,7 @@ def _said(form: Any) -> tuple[str, str] | None:
 
 
 def ran(bench: Bench, draw: random.Random) -> Iterator[Question]:
-    """Which lines run for an input, how often, or which one raises."""
+    """Lines that run for an input, how often, or the one that raises."""
     own, asked = bench.unit.lines, sorted(bench.unit.conditional)
     tries = any(isinstance(node, ast.Try) for node in ast.walk(bench.unit.tree))
     for one, trace in _traced(bench, draw):

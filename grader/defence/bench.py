@@ -78,7 +78,7 @@ class Bench:
 
     @cached_property
     def traces(self) -> list[list[Trace]]:
-        """What runs for all draws of each input of its exercise."""
+        """Bench for all draws of each input of its exercise."""
         # Drawn: an answer that looks for what watches it would run in another way than on paper.
         mark = secrets.token_hex(8)
         text = _recorder(mark) + unit.instrumented(self.unit, mark)
@@ -112,7 +112,7 @@ class Bench:
 
 
 class Trace:
-    """What ran in one call: the line of each statement, what lines gave names, what was raised."""
+    """Trace of one call: the line of each statement, what lines gave names, what was raised."""
 
     def __init__(self, events: list[Any], raised: str) -> None:
         self.lines = [line for line, name, _ in events if not name]
@@ -138,7 +138,7 @@ class Trace:
 
 
 def _sound(form: Any) -> bool:
-    """Whether the recorder could have said this of a value: the answer's process may lie."""
+    """Tell whether the recorder could have said this of a value: the answer's process may lie."""
     match form:
         case ["tensor", str(), [*shape]]:
             return all(type(size) is int for size in shape)
@@ -150,7 +150,7 @@ def _sound(form: Any) -> bool:
 
 
 def _recorder(mark: str) -> str:
-    """What an answer with this mark calls for."""
+    """Calls of an answer with this mark."""
     text = (files("grader.defence") / "recorder.py").read_text(encoding="utf-8")
     return re.sub(r"(?<![.`])__(\w+?)__", rf"__\g<1>{mark}__", text)
 

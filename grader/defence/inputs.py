@@ -23,10 +23,10 @@ from grader.checks.seeds import sample_seed
 from grader.checks.structure import copies
 from grader.checks.trial import Trial, attempt
 
-# What is printed of a tensor, and of all arguments together.
+# Printed length of a tensor, and of all arguments together.
 FEW_NUMBERS, FEW_CHOICES, MOST_WORDS = 8, 64, 420
 MOST_INPUTS, MOST_ENTRIES, MOST_PLAIN = 14, 4096, 120
-# How often random numbers are drawn.
+# Number of draws of random numbers.
 DRAWS = 6
 # Requests to an answer by one property; one that trains a model makes thousands.
 MOST_REQUESTS = 12
@@ -43,7 +43,7 @@ class Input:
 
     @property
     def hidden(self) -> bool:
-        """Whether there are random numbers that are not printed."""
+        """Tell whether there are random numbers that are not printed."""
         return any("random numbers" in text for _, text in self.words)
 
     @property
@@ -58,7 +58,7 @@ class Input:
 
 @cache
 def inputs(identifier: str) -> tuple[Input, ...]:
-    """What can be printed of the inputs of an exercise, no two with the same words."""
+    """Printable inputs of an exercise, no two with the same words."""
     exercise = find(identifier)
     by_words: dict[tuple[tuple[str, str], ...], Input] = {}
     for place, call in _calls(exercise):
@@ -104,7 +104,7 @@ def _calls(exercise: Exercise) -> Iterator[tuple[tuple[str, int], Call]]:
 
 
 def _words(exercise: Exercise, call: Call) -> tuple[tuple[str, str], ...] | None:
-    """What is printed of a call; None where that would not be all that decides."""
+    """Text of a call; None where that would not be all that decides."""
     names = [*inspect.signature(exercise.reference).parameters]
     named = {**dict(zip(names, call[0], strict=False)), **call[1]}
     texts = {called: words(value) for called, value in named.items()}
@@ -132,7 +132,7 @@ def words(value: Any) -> str:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a value is as it is written."""
+    """Tell whether a value is as it is written."""
     if isinstance(value, (list, tuple)):
         return all(map(_plain, value))
     return value is None or isinstance(value, (bool, int, float, str))
@@ -145,12 +145,12 @@ def _numbers(value: Any) -> str:
 
 
 def _hidden(value: Any) -> bool:
-    """Whether a tensor's numbers are not printed."""
+    """Tell whether a tensor's numbers are not printed."""
     return isinstance(value, Tensor) and value.is_floating_point() and value.numel() > FEW_NUMBERS
 
 
 def _random(value: Tensor) -> str:
-    """How numbers that are not printed are called; empty where that would tell too little."""
+    """Names of numbers that are not printed; empty where that would tell too little."""
     flat = value.detach().double().flatten()
     if flat.numel() > MOST_ENTRIES or not flat.isfinite().all() or not 0.05 < flat.std() < 5:
         return ""
@@ -173,6 +173,6 @@ def _again(value: Any, generator: torch.Generator) -> Any:
 
 
 def outcome(proxy: AnswerProxy, function: str, call: Call) -> Any:
-    """What a call returns, or how it fails."""
+    """Result of a call, or its failure."""
     reply = proxy.call(function, *copies(call[0]), **copies(dict(call[1])))
     return reply.error or reply.value

@@ -143,7 +143,7 @@ class Defence:
         return {name: sheet for name, sheet in sheets.items() if name in here}
 
     def todo(self) -> list[str]:
-        """Whose sheets are to be made: of a new hand-in, or one that has changed."""
+        """Students whose sheets are to be made: of a new hand-in, or one that has changed."""
         return [
             name
             for name, task in self.tasks.items()
@@ -159,7 +159,7 @@ class Defence:
             names = [*sheets]
             for n, name in enumerate(names):
                 if name in todo:
-                    # Who has no questions is no neighbour, and who is still to choose looks itself.
+                    # Students without questions are no neighbours; who is still to choose looks.
                     before = [other for other in names[:n] if sheets[other].questions][-1:]
                     after = [other for other in names[n + 1 :] if sheets[other].questions][:1]
                     beside = [sheets[m] for m in [*before, *after] if m not in todo or m in before]

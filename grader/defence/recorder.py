@@ -8,7 +8,7 @@ nothing of the course. Calls of ``__at__`` and ``__saw__`` are put into the answ
 import torch
 
 __events__ = []  # type: ignore[var-annotated]
-# What ran longer than this is no question for a sheet of paper.
+# Longer runs than this are no question for a sheet of paper.
 __most__ = 1500
 
 
@@ -26,7 +26,7 @@ def __saw__(line, name, value):  # type: ignore[no-untyped-def]
 
 
 def __form__(value, depth=0):  # type: ignore[no-untyped-def]
-    """What can be said of a value: its kind, and its shape or itself."""
+    """Description of a value: its kind, and its shape or itself."""
     if type(value) in (torch.Tensor, torch.nn.Parameter):
         return ["tensor", str(value.dtype), list(value.shape)]
     if value is None or type(value) in (bool, int, float, str):

@@ -1,4 +1,4 @@
-"""What a student is asked about: the functions of one answer, as they were written, by line.
+"""Subject of oral questions: the functions of one answer, as they were written, by line.
 
 Nothing here runs a student's code: it is read, changed and printed as a syntax tree.
 """
@@ -19,7 +19,7 @@ from grader.checks.mutants import changed, plain
 
 # More cannot be looked through in five minutes, and is not printed.
 MOST_LINES, MOST_CHARACTERS = 80, 6000
-# What runs as one piece: a question may name its line.
+# Statements that run as one piece: a question may name their line.
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Delete, ast.Assert,
           ast.Expr, ast.Break, ast.Continue)  # fmt: skip
 _SIGNS = re.compile(r"[\w.]+|[()\[\],]|[^\w\s()\[\],]+")
@@ -64,7 +64,7 @@ class Unit:
         return Counter(line for node in _statements(self.tree) for line in self.own(node))
 
     def alone(self, node: ast.stmt) -> bool:
-        """Whether no other statement is on the lines of this one."""
+        """Tell whether no other statement is on the lines of this one."""
         return all(self._taken[line] == 1 for line in self.own(node))
 
     @cached_property
@@ -88,7 +88,7 @@ class Unit:
         places = {other.lineno - 1: node for node, other in zip(here, there, strict=True)}
         edits = []
         with warnings.catch_warnings():
-            # Whether `1[0]` is what was meant is asked of the student.
+            # The student is asked whether `1[0]` is what was meant.
             warnings.simplefilter("ignore")
             others = changed("\n".join(was))
         for source in others:
@@ -159,7 +159,7 @@ def find(sources: Iterable[str], function: str) -> Unit | None:
 
 
 def _data(node: ast.stmt) -> bool:
-    """Whether this gives a name to a number or the like, on which functions rely."""
+    """Tell whether this gives a name to a number or the like, on which functions rely."""
     return isinstance(node, ast.Assign) and isinstance(node.value, (ast.Constant, ast.UnaryOp))
 
 
@@ -258,12 +258,12 @@ def _bare(text: str) -> ast.Module:
 
 
 def _silent(node: ast.stmt) -> bool:
-    """Whether nothing happens here: a docstring, an ellipsis."""
+    """Tell whether nothing happens here: a docstring, an ellipsis."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _one_sign(was: str, now: str) -> bool:
-    """Whether one operator or one name stands for another, and all else is the same.
+    """Tell whether one operator or one name stands for another, and all else is the same.
 
     Example:
         >>> _one_sign("a + b", "a - b"), _one_sign("a - b", "b - a"), _one_sign("f(a)", "a")

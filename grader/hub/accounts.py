@@ -17,7 +17,7 @@ from grader.base.errors import Refused
 from grader.base.files import replaced
 from grader.hub.settings import HubSettings
 
-# What of a checkout the grader needs; the answers stay there, once they are.
+# Files of a checkout that the grader needs; the answers stay there, once they are.
 _KEPT = ("solutions", "exercises")
 _COPIED = (FILE, "pyproject.toml", "nbgrader_config.py")
 
@@ -31,7 +31,7 @@ def members(group: str) -> set[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether there is an account of that name."""
+    """Tell whether there is an account of that name."""
     try:
         pwd.getpwnam(name)
     except KeyError:
@@ -40,7 +40,7 @@ def exists(name: str) -> bool:
 
 
 def ours(place: HubSettings, name: str) -> bool:
-    """Whether an account was made here."""
+    """Tell whether an account was made here."""
     return exists(name) and Path(pwd.getpwnam(name).pw_dir) == place.home / name
 
 
@@ -183,5 +183,5 @@ def remove(place: HubSettings, names: Iterable[str]) -> list[str]:
 
 
 def is_root() -> bool:
-    """Whether this process may make accounts and become another."""
+    """Tell whether this process may make accounts and become another."""
     return os.geteuid() == 0

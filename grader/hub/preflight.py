@@ -1,4 +1,4 @@
-"""What would stop a hub, said before anything is started."""
+"""Preflight of a hub, before anything is started."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ from grader.hub.software import reachable
 
 
 def machine(place: HubSettings, root: Path) -> list[str]:
-    """What this machine or the checkout lacks before anything can be made, and what to do."""
+    """Faults of this machine or the checkout before anything can be made, and what to do."""
     if platform.system() != "Linux":
         return [f"a hub on one machine needs Linux, and this is {platform.system()}"]
     return [*_tools(place), *_course(place, root), *_notebooks(root), *_ports(place)]
@@ -52,7 +52,7 @@ def _tools(place: HubSettings) -> Iterator[str]:
 
 
 def _course(place: HubSettings, root: Path) -> Iterator[str]:
-    """Whether hub and nbgrader mean the same course."""
+    """Tell whether hub and nbgrader mean the same course."""
     file = root / "nbgrader_config.py"
     here = re.search(r"course_id\s*=\s*[\"']([^\"']*)", file.read_text() if file.exists() else "")
     if here is None:
@@ -65,7 +65,7 @@ def _course(place: HubSettings, root: Path) -> Iterator[str]:
 
 
 def _notebooks(root: Path) -> Iterator[str]:
-    """Whether every assignment has the notebook that Formgrader releases from."""
+    """Tell whether every assignment has the notebook that Formgrader releases from."""
     texts = sorted(root.glob("solutions/*/[0-9][0-9]_*.md"))
     missing = [text.stem for text in texts if not text.with_suffix(".ipynb").exists()]
     if missing:
@@ -76,7 +76,7 @@ def _notebooks(root: Path) -> Iterator[str]:
 
 
 def _ports(place: HubSettings) -> Iterator[str]:
-    """Which ports somebody else listens on."""
+    """Ports that somebody else listens on."""
     ports = {"port": (place.address, place.port)}
     for name in ("hub_port", "proxy_port", "service_port"):
         ports[name] = ("127.0.0.1", getattr(place, name))
@@ -95,7 +95,7 @@ def _ports(place: HubSettings) -> Iterator[str]:
 
 
 def made(place: HubSettings) -> list[str]:
-    """What is wrong with what has been made, or was there already, and what to do."""
+    """Faults of what has been made, or was there already, and what to do."""
     return [*_programs(place), *_members(place), *_exchange(place), *_databases(place)]
 
 
@@ -129,7 +129,7 @@ def _members(place: HubSettings) -> Iterator[str]:
 
 
 def _databases(place: HubSettings) -> Iterator[str]:
-    """Whether the accounts that write into a database reach it; root, or the grader."""
+    """Tell whether the accounts that write into a database reach it; root, or the grader."""
     code = "import sqlalchemy, sys; sqlalchemy.create_engine(sys.argv[1]).connect()"
     command = [str(place.bin / "python"), "-c", code]
     for key, run in (("hub_database", _as_root), ("gradebook", accounts.as_grader)):
@@ -151,7 +151,7 @@ def _as_root(
 
 
 def _exchange(place: HubSettings) -> Iterator[str]:
-    """Whether every account may write into the exchange, and the grader into the course's part."""
+    """True if every account may write into the exchange, and the grader into the course's part."""
     folder, course = place.exchange, place.exchange / place.course
     bits = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH
     if not folder.is_dir():

@@ -27,7 +27,7 @@ class HubEnded(Refused, RuntimeError):
 
 
 def answers(place: HubSettings) -> bool:
-    """Whether the hub is up, Formgrader included."""
+    """Tell whether the hub is up, Formgrader included."""
     try:
         with urllib.request.urlopen(f"{place.url}/hub/health", timeout=5) as answer:
             return bool(answer.status == 200)
@@ -71,7 +71,7 @@ def running(place: HubSettings, root: Path) -> Iterator[subprocess.Popen[bytes]]
 
 
 def log_of(place: HubSettings) -> Path:
-    """What the hub, its proxy and the servers it started have said since its start."""
+    """Log of the hub, its proxy and its servers since its start."""
     return place.hub / "hub.log"
 
 
@@ -91,7 +91,7 @@ def _end(hub: subprocess.Popen[bytes], others: set[psutil.Process]) -> None:
         hub.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             hub.wait(STOP_SECONDS)
-    # What a killed process had started turns up below this one only then.
+    # Children of a killed process turn up below this one only then.
     while children := set(psutil.Process().children(recursive=True)) - others:
         for process in children:
             with contextlib.suppress(psutil.NoSuchProcess):

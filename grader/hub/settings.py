@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from grader.base.errors import Refused
 
-# What `useradd` takes everywhere, and what is a word in an address, too.
+# Names that `useradd` takes everywhere, and that are a word in an address, too.
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
@@ -68,7 +68,7 @@ class HubSettings:
 
     @property
     def hub(self) -> Path:
-        """What the hub remembers; root's alone."""
+        """State of the hub; root's alone."""
         return self.state / "hub"
 
     @property
@@ -88,7 +88,7 @@ class HubSettings:
 
     @property
     def url(self) -> str:
-        """What a browser on this machine opens."""
+        """Address that a browser on this machine opens."""
         host = "127.0.0.1" if self.address in ("0.0.0.0", "::") else self.address
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 

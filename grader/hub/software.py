@@ -20,14 +20,14 @@ from grader.base.files import digest, placed, write_whole
 from grader.hub.settings import HubSettings
 
 PROXY = "configurable-http-proxy@4"
-# What of a checkout the installation is made from.
+# Files of a checkout that the installation is made from.
 # A hub may keep its memory and its gradebook on a server.
 _EXTRAS = "grade,hub,postgres"
 _PARTS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", FILE)
 
 
 def reachable(path: Path) -> bool:
-    """Whether every account can get at a file or folder."""
+    """Tell whether every account can get at a file or folder."""
     path = path.resolve()
     bits = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
     if not path.exists() or path.stat().st_mode & bits != bits:

@@ -1,4 +1,4 @@
-"""What nbgrader's exchange puts beside a submission: when it came, and the key to its feedback.
+"""Files of nbgrader's exchange beside a submission: when it came, and the key to its feedback.
 
 Both lie in a folder that a student once wrote to, so they are read as carefully as the notebook.
 """
@@ -61,7 +61,7 @@ def _small(path: Path) -> str:
 
 
 def placeholder_files() -> dict[str, str]:
-    """What stands beside feedback whose submission came without.
+    """Files beside feedback whose submission came without.
 
     ``nbgrader release_feedback`` ends for the whole class where one is missing. Feedback under a
     secret that nobody knows reaches nobody; hand it over in another way.

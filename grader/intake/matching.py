@@ -1,4 +1,4 @@
-"""Which cell of a hand-in is which of the release, whatever was edited, copied or deleted."""
+"""Matching of a hand-in's cells to the release, whatever was edited, copied or deleted."""
 
 import re
 from collections import defaultdict
@@ -57,7 +57,7 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
 def _identify(
     submission: Submission, wanted: dict[str, NotebookNode]
 ) -> list[tuple[NotebookNode, str | None]]:
-    """Which cell of the release each submitted one is; those that claim otherwise are noted."""
+    """Cell of the release for each submitted one; those that claim otherwise are noted."""
     by_source = {_text(c): i for i, c in wanted.items() if locked(c)}
     pairs: list[tuple[NotebookNode, str | None]] = []
     notes_of: dict[str, list[str]] = defaultdict(list)

@@ -42,7 +42,7 @@ MAX_NOTES = 40
 OPEN = os.O_RDONLY
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
     OPEN |= getattr(os, _flag, 0)
-# What nbgrader would act upon, and nbclient.
+# Metadata that nbgrader would act upon, and nbclient.
 CLAIMS = ("schema_version", "grade", "solution", "locked", "task", "points")
 # Pictures load when they are shown, from wherever they are, and tell when and to whom; those that
 # the text itself holds don't.
@@ -142,7 +142,7 @@ def nameable(student: str) -> None:
 
 
 def is_there(path: Path) -> bool | None:
-    """Whether there is something of that name, a broken link included; None if nobody may look."""
+    """True if there is something of that name, a broken link too; None if nobody may look."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -201,7 +201,7 @@ def modules(folder: Path) -> dict[str, str]:
     :data:`MAX_CODE` characters of all together.
     """
     texts: dict[str, str] = {}
-    # What is no name can't be imported, and what is left out is told by `beside`.
+    # A file without a valid name can't be imported, and `beside` says what is left out.
     paths = sorted(path for path in folder.glob("*.py") if path.stem.isidentifier())
     for path in paths[:MAX_MODULES]:
         with contextlib.suppress(Unreadable, UnicodeDecodeError):
@@ -266,7 +266,7 @@ def parse(content: bytes) -> Submission:
 
 
 def load_json(content: bytes) -> Any:
-    """What JSON in UTF-8 says, unless it holds far more values than a notebook does.
+    """Value of JSON in UTF-8, unless it holds far more values than a notebook does.
 
     The bytes are a fraction of the memory that values take.
     """

@@ -18,7 +18,7 @@ from grader.intake import parsing
 from grader.judge.channel import Worker
 from grader.judge.session import Session
 
-# How a note asks for a person, and of how many operators it tells.
+# Form of a note that asks for a person, and the number of operators that it tells.
 PLEASE = "please read the answer"
 MOST_NAMES = 8
 
@@ -27,7 +27,7 @@ def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
     report = grade(exercise, proxy, seed, reveal=False)
     if not report.full:
         report.mistakes = recognise(exercise, report, seed)
-    # What it returned has been compared and could fill the memory; what it raised is told.
+    # Its return value has been compared and could fill the memory; what it raised is told.
     report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
     return report
 
@@ -50,7 +50,7 @@ class Grader:
     bare: dict[tuple[str, ...], Bare] = field(default_factory=dict)
 
     def report(self, exercise: Exercise, session: Session[Worker]) -> Report:
-        """What the answer comes to; the process of one that raises AnswerLost is another then."""
+        """Result of the answer; the process of one that raises AnswerLost is another then."""
         if not exercise.forbidden:
             return self._graded(exercise, session)
         bare = self._beside(exercise.forbidden, session.prefix)
@@ -63,7 +63,7 @@ class Grader:
             if bare.left > 0:
                 raise
         if report is None or (not report.full and report.transcript):
-            # What was raised may be that a name is missing; what was refused says it better.
+            # The exception may be that a name is missing; what was refused says it better.
             usual = self._graded(exercise, session)
             if report is None:
                 self._ask(
@@ -114,7 +114,7 @@ class Grader:
 
     @property
     def killed(self) -> bool:
-        """Whether a worker was ended from outside."""
+        """Tell whether a worker was ended from outside."""
         return any(bare.session.killed for bare in self.bare.values())
 
     def end(self) -> None:

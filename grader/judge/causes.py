@@ -37,7 +37,7 @@ class Raised:
 
 
 def raised(source: str, outputs: Sequence[dict[str, Any]]) -> Raised | None:
-    """What a cell raised, from its outputs; None if it ran to its end."""
+    """Exception of a cell, from its outputs; None if it ran to its end."""
     for output in outputs:
         if output["output_type"] == "error":
             # A cell has no file: its name would be another one in every kernel.
@@ -85,7 +85,7 @@ def root(name: str, failed: Sequence[Raised]) -> Raised | None:
 
 
 def worth_a_note(cell: Raised, failed: Sequence[Raised]) -> bool:
-    """Whether it is more than a stub not written yet, or what an earlier cell has left undone."""
+    """True for more than a stub not written yet, or what an earlier cell has left undone."""
     if cell.error == "NotImplementedError":
         return False
     return not any(root(name, failed) for name in cell.missing)

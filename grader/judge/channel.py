@@ -22,7 +22,7 @@ from grader.intake.parsing import load_json
 from grader.judge.forkserver import ForkServer
 from grader.judge.session import Killed
 
-# What a worker sends of a cell's outputs is at most half of this, unless it has been tampered with.
+# Outputs that a worker sends are at most half of this, unless it has been tampered with.
 MAX_OUTPUTS = 4 * 2**20
 # All replies to the checks of one exercise, which are kept until it is graded. The most is sent in
 # the training of `transformer.decoder_step`: a test holds it below two thirds of this.
@@ -31,7 +31,7 @@ MAX_REPLIES = 32 * 2**20
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use."""
+    """Resources of one submission."""
 
     cell: float = 60  # seconds for one cell
     call: float = 20  # seconds for one call of a check

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Submissions that are handed out at the same time; more would only lie in the scheduler's memory.
 WINDOW = 256
-# What an answer that is on its way becomes when the connection breaks.
+# State of an answer on its way when the connection breaks.
 _CUT = (OSError, concurrent.futures.CancelledError, asyncio.CancelledError)
 # Seconds between looks at whether scheduler and workers are still there.
 LOOK = 1.0
@@ -170,7 +170,7 @@ class Cluster:
                 )
 
     def _staffed(self, client: Any) -> bool:
-        """Whether there is a worker; `scheduler_info` leaves workers out now and then."""
+        """Tell whether there is a worker; `scheduler_info` leaves workers out now and then."""
         try:
             return bool(client.nthreads())
         except _CUT:

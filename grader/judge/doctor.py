@@ -125,7 +125,7 @@ def behind_walls(forkserver: ForkServer, places: Iterable[Path] = ()) -> ForkSer
 
 @contextlib.contextmanager
 def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """What a student would like to get hold of."""
+    """Targets of a dishonest student."""
     secret = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
@@ -141,7 +141,7 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
                     planted.append(file.name)
                 stack.callback(os.unlink, file.name)
             except OSError:  # Not this account's to write; then what is there already must do.
-                # What leads to the interpreter has to be there, as a folder.
+                # Folders that lead to the interpreter have to be there.
                 with contextlib.suppress(OSError):
                     planted += [str(p) for p in place.iterdir() if not prefix.is_relative_to(p)]
         process = subprocess.Popen(

@@ -39,7 +39,7 @@ def load(module: str) -> None:
         if known:
             api: Any = importlib.import_module("nbgrader.api")
             api.get_alembic_version = newest_schema
-        # What is there now stays: judges that are forked need not look at it, or copy it.
+        # Present objects stay: judges that are forked need not look at them, or copy them.
         gc.freeze()
     finally:
         gc.enable()

@@ -107,7 +107,7 @@ def title_of(notebook: NotebookNode, grade_id: str) -> str:
 
 
 def answer_of(judged: Judged, mark: Mark) -> str:
-    """What was handed in for a graded cell: its solution cells, or what a person grades itself."""
+    """Submission for a graded cell: its solution cells, or what a person grades itself."""
     prefix = f"{mark.grade_id}-solution"
     return "\n\n".join(
         cell.source

@@ -48,7 +48,7 @@ main(controls, *enclosed)
 """
 _START_SECONDS = 180.0
 
-# What takes the warm parent long to import, and is imported once a submission mentions it.
+# Slow imports of the warm parent, made once a submission mentions them.
 COSTLY = ("matplotlib", "torch.testing")
 
 
@@ -99,7 +99,7 @@ class ForkServer:
             )
         for _, other in pairs:
             other.close()
-        # What it is told here stands in no list of processes, and nowhere in a student's.
+        # Orders here are in no list of processes, and nowhere in a student's.
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
             json.dump([theirs, str(package), visible, str(root), course().names], pipe)

@@ -156,7 +156,7 @@ def _guard(connection: int, ending: int, limits: dict[str, Any], *, walls: bool)
     child = os.fork()
     if child == 0:
         os.close(ending)
-        # What the student's code writes past Python is nobody's to read.
+        # Output that the student's code writes past Python is nobody's to read.
         os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         from grader.judge.worker import main as work

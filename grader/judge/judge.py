@@ -98,7 +98,7 @@ def judge_notebook(
     cells = align(submission, release)
 
     def bare(kinds: Sequence[str]) -> Session[Worker]:
-        # What is left is for the notebook itself.
+        # The rest is for the notebook itself.
         return Session(partial(start, without=kinds), session.left / 2)
 
     grader = Grader(bare, seed, result.notes)
@@ -171,7 +171,7 @@ def _judge_cell(cell: NotebookNode, session: Session[Worker], grader: Grader) ->
 
 
 def _table(report: Report) -> list[NotebookNode]:
-    """What a graded cell would print and return."""
+    """Output and value of a graded cell."""
     shown = {"text/plain": repr(report.score), MIME: report.data()}
     return [
         _output("stream", name="stdout", text=report.table() + "\n"),

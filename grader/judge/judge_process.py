@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from grader.judge.marking import Marker
     from grader.judge.results import Files, Task, Verdict
 
-# How often a submission is tried on which a judge process or its warm parent ended.
+# Tries of a submission on which a judge process or its warm parent ended.
 ATTEMPTS = 2
 
 _here = threading.local()
@@ -46,7 +46,7 @@ def request(marker: Marker, task: Task, *, walls: bool) -> bytes:
 
 
 def answer(content: bytes) -> tuple[Verdict, Files] | JudgeDied:
-    """What :func:`judge` has returned, read.
+    """Result of :func:`judge`, read.
 
     Raises:
         WorkerFailed: The worker cannot judge anything.

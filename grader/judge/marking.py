@@ -23,7 +23,7 @@ from grader.judge.results import Files, Task, Verdict
 
 # Bytes that judging one hand-in may take beyond what a judge has already.
 MOST_MEMORY = 2**30
-# How often a submission is judged whose worker was killed: by somebody, or by its own doing?
+# Tries of a submission whose worker was killed: by somebody, or by its own doing?
 TRIES = 2
 
 

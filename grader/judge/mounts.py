@@ -1,4 +1,4 @@
-"""What a worker's root file system holds: Python, the course's packages, a shell, the library.
+"""Root file system of a worker: Python, the course's packages, a shell, the library.
 
 Folders are named one by one, so what else lies on the machine is not there: the exchange and
 ``/usr/local/share`` above it, configuration with passwords, other packages, other people's work.
@@ -118,7 +118,7 @@ def _interpreters() -> Iterator[str]:
 
 
 def _contents(distribution: importlib.metadata.Distribution) -> set[str]:
-    """What a distribution has put among the packages: its own folders, and files outside of them.
+    """Files of a distribution among the packages: its own folders, and files outside of them.
 
     A folder without ``__init__.py`` may be shared with other distributions.
     """

@@ -1,4 +1,4 @@
-"""Which packages there are while work is graded: what the course requires, and nothing else."""
+"""Packages in a worker: what the course requires, and nothing else."""
 
 import importlib.metadata
 import sys
@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from grader.base.course import course
 from grader.base.errors import Refused
 
-# What `!pip install` in a notebook runs; it finds no network.
+# Program of `!pip install` in a notebook; it finds no network.
 TOOLS = ("pip",)
 # Packages that checks and workers import themselves, whatever the course requires.
 _OWN = ("ipykernel", "numpy", "torch", "tqdm")

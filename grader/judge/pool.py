@@ -38,7 +38,7 @@ ATTEMPTS = 2
 
 
 class Judging(Protocol[_Asked, _Made]):
-    """What judges do with a task."""
+    """Work of judges on a task."""
 
     def prepare(self) -> None:
         """Compute what every judge needs, before judges are forked."""
@@ -123,7 +123,7 @@ class Pool:
         return [judge for judge in self.judges if judge.task is not None]
 
     def _result(self, work: Judging[Task, Done], judge: _Judge) -> tuple[str, Any, Task, int]:
-        """What came of a judge's task; a new judge is put in the place of a dead one."""
+        """Result of a judge's task; a new judge is put in the place of a dead one."""
         task, tried = judge.task, judge.tried
         judge.task = None
         try:

@@ -1,4 +1,4 @@
-"""What is asked and answered about one hand-in: plain data, which is also what is kept of it."""
+"""Request and verdict of one hand-in: plain data, which is also what is kept of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from grader.intake.exchange import ExchangeFiles
 
-# What a judge sends back beside a verdict: texts by the folder of nbgrader's layout that they go
+# Texts that a judge sends back beside a verdict, by the folder of nbgrader's layout that they go
 # to, ``feedback`` and, where there is a grade, ``autograded``.
 Files = dict[str, str]
 
 
 @dataclass
 class Verdict:
-    """What was decided about one submission; plain data, kept in ``verdict.json``."""
+    """Verdict on one submission; plain data, kept in ``verdict.json``."""
 
     student: str
     key: str  # the hash of the hand-in, of the seed, and of what else it was decided from
@@ -75,6 +75,6 @@ def read_verdict(path: Path) -> Verdict | None:
 
 
 def as_text(verdict: Verdict) -> str:
-    """What is kept of a verdict."""
+    """Kept fields of a verdict."""
     data = asdict(verdict)
     return json.dumps(data.pop("unknown") | data, indent=1, ensure_ascii=False)

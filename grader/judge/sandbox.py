@@ -150,7 +150,7 @@ def die_with_parent() -> None:
 
 
 def _many_users() -> bool:
-    """Whether this root is one that may hand out other users."""
+    """Tell whether this root is one that may hand out other users."""
     lines = Path("/proc/self/uid_map").read_text().splitlines()
     extents = [[int(n) for n in line.split()] for line in lines]
     return any(start + count > _FIRST_HOST_USER + _RANGE for start, _, count in extents)

@@ -43,7 +43,7 @@ from grader.checks.shell import count
 from grader.judge import sandbox
 
 MAX_OUTPUT = 2 * 2**20
-# What an error says that comes of what has been taken away.
+# Message of an error that comes of what has been taken away.
 _GONE = re.compile(
     r"may not be used here|len\(\) takes|has no len\(\)|Unable to cast \d+ to"
     r"|Operation not permitted"
@@ -52,7 +52,7 @@ SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", 
 
 
 class Screen(io.StringIO):
-    """What a kernel's output stream is to a cell; what is written beyond a cap is not kept."""
+    """Output stream of a cell; what is written beyond a cap is not kept."""
 
     encoding = "UTF-8"
 
@@ -72,7 +72,7 @@ class Screen(io.StringIO):
         """Stay open: there is one for all cells."""
 
     def taken(self) -> str:
-        """What has been written since it was last asked."""
+        """Text written since it was last asked."""
         text = self.getvalue()
         self.seek(0)
         self.truncate()
@@ -101,13 +101,13 @@ class Shell(ZMQInteractiveShell):
         super().__init__(*args, **kwargs)
         self.raised: list[dict[str, Any]] = []
         self.screens = {"stdout": Screen(1), "stderr": Screen(2)}
-        # What a notebook asks in order to find out where it runs.
+        # Questions of a notebook that finds out where it runs.
         type(self).__name__, type(self).__module__ = "ZMQInteractiveShell", "ipykernel.zmqshell"
         self.lacking = self.spoilt = False
         count(self, self.excused)
 
     def excused(self, error: BaseException) -> bool:
-        """Whether a statement has failed for want of what is gone, or after one that has.
+        """Tell whether a statement has failed for want of what is gone, or after one that has.
 
         A comparison with it shall end only itself, and what came of it may be missing later.
         """
@@ -328,6 +328,6 @@ def _as_in_a_kernel() -> None:
     builtins.input = getpass.getpass = no_input
     os.getlogin = getpass.getuser
     sys.argv = ["ipykernel_launcher.py", "-f", "kernel.json"]
-    # What a notebook writes it can import; of names that are there twice Python's own counts.
+    # A notebook can import what it writes; of names that are there twice Python's own counts.
     packages = (n for n, path in enumerate(sys.path) if Path(path).name == "site-packages")
     sys.path.insert(next(packages, len(sys.path)), "")

@@ -19,7 +19,7 @@ MAX_ENTRIES = 50_000
 MAX_TOTAL = 16 * 2**30
 # Text shrinks to a tenth, a page of zeros to a thousandth.
 MAX_RATIO, RATIO_FROM = 400, 2**20
-# What Python's zipfile raises on damaged bytes.
+# Exceptions of Python's zipfile on damaged bytes.
 BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
           ValueError, OverflowError, RuntimeError, NotImplementedError)  # fmt: skip
 _NOISE = re.compile(r"(^|/)(__MACOSX|\.ipynb_checkpoints)/|(^|/)(\._[^/]*|\.DS_Store)$|/$")
@@ -80,7 +80,7 @@ def _danger(entry: zipfile.ZipInfo, name: str) -> str:
 
 
 def content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """What a file holds."""
+    """Contents of a file."""
     size = entry.file_size
     if size > MAX_SUBMISSION:
         raise Refused(f"has {size >> 20} MB, at most {MAX_SUBMISSION >> 20} are read")

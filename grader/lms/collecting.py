@@ -23,7 +23,7 @@ from grader.records.course_folder import lock
 
 @dataclass
 class HandIn:
-    """What of a student's files is collected: under which names, from where, and of when."""
+    """Files of a student to collect: under which names, from where, and of when."""
 
     notebook: ArchiveFile
     files: dict[str, str]
@@ -201,7 +201,7 @@ def _title(name: str) -> str:
 
 
 def _same(folder: Path, files: Mapping[str, bytes]) -> bool:
-    """Whether a folder holds all these files."""
+    """Tell whether a folder holds all these files."""
     try:
         return all((folder / name).read_bytes() == content for name, content in files.items())
     except OSError:

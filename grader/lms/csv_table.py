@@ -38,7 +38,7 @@ def fold(text: str) -> str:
 
 
 class Numbers:
-    """How the numbers of a column are meant: every locale has marks of its own.
+    """Notation of a column's numbers: every locale has marks of its own.
 
     One of the cells tells the decimal mark of all; they are refused where two differ.
 
@@ -56,7 +56,7 @@ class Numbers:
         self.told, self.mark = bool(sure), next(iter(sure), ".")
 
     def __call__(self, cell: str) -> float | None:
-        """What a cell says, if it says a number; refused where it may be two."""
+        """Number of a cell, if it holds one; refused where it may be two."""
         readings = _readings(cell)
         if not self.told and len(set(readings.values())) > 1:
             both = " or ".join(f"{value:g}" for value in readings.values())
@@ -97,7 +97,7 @@ class CsvTable:
 
     @cached_property
     def header(self) -> list[str]:
-        """What the columns are called."""
+        """Titles of the columns."""
         return self.values(0)
 
     def values(self, line: int) -> list[str]:
@@ -195,7 +195,7 @@ def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list
 
 
 def fields(sheet: CsvTable, line: int, headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """What a row says of each field that the table has; Brightspace guards zeros with ``#``."""
+    """Fields of a row that the table has; Brightspace guards zeros with ``#``."""
     row = sheet.values(line)
     places = {field: sheet.find(names) for field, names in headers.items()}
     return {f: row[at].removeprefix("#").strip() for f, at in places.items() if at is not None}

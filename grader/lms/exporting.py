@@ -33,7 +33,7 @@ TOLD = ("name", "last", "first", *KEYS)
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What an instructor has decided."""
+    """Decisions of an instructor."""
 
     # by assignment; an empty one is found by the assignment's name
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class Score:
-    """What the gradebook says of a submission: points after penalties, of how many, all given?"""
+    """Score of a submission in the gradebook: after penalties, out of how many, all given?"""
 
     points: float
     most: float
@@ -128,7 +128,7 @@ class Exporter:
             ]
 
     def _head(self) -> int:
-        """How many rows belong to nobody: the header, and in Canvas those down to the points."""
+        """Number of rows of nobody: the header, and in Canvas those down to the points."""
         head, key = 1, self.table.find(self.headers.get("key", ()))
         while self.form.points and key is not None and head < len(self.table.rows):
             if self.table.values(head)[key]:
@@ -185,7 +185,7 @@ class Exporter:
         return columns
 
     def _told(self, column: int, said: Mapping[str, str]) -> str:
-        """What the system says of how many points there are."""
+        """Number of points by the system."""
         if self.head > 1:
             return self.table.values(self.head - 1)[column]
         title = self.form.score.fullmatch(self.table.header[column])

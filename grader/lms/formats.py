@@ -1,4 +1,4 @@
-"""What each learning management system writes and takes back: a table; nothing else knows them.
+"""Formats of learning management systems: a table; nothing else knows them.
 
 Headers and names of files are those of the systems' source code (Canvas, Moodle, ILIAS) and of
 published files (Blackboard, Brightspace). What is marked "unsure" was recalled or deduced.
@@ -56,7 +56,7 @@ READINGS = 12
 # By these a person is known, the most telling first; a name is none of them.
 KEYS = ("key", "number", "login", "email")
 NOBODY = "not known here"
-# How many points there are, by any locale.
+# Numbers of points, by any locale.
 _MOST = r"(?P<most>\d(?:[\d.,'’\s]*\d)?)"
 # No id begins with a zero, as names of assignments do.
 _ID = r"[1-9]\d*"
@@ -138,7 +138,7 @@ SYSTEMS = {
             r"(?<= - )(?=(?P<name>[^/]+) - (?P<when>(?:(?! - )[^/])+)/(?:.*/)?(?P<file>[^/]+)$)"
         ),
         score=re.compile(r"(?P<title>.*) Points Grade(?: <.*?MaxPoints:" + _MOST + r".*>)?"),
-        # Whether a file that the student did not hand in comes through is unsure.
+        # A file that the student did not hand in may come through or not.
         page="{home}/{assignment}.html",
     ),
     "ilias": System(
@@ -152,7 +152,7 @@ SYSTEMS = {
             "first": ("firstname", "First Name"),
             "update": ("update",),
         },
-        # What marks a late file is translated; other languages' words stay part of its name.
+        # Marks of a late file are translated; other languages' words stay part of its name.
         before=re.compile(r"(?:.*?/)??(?:(?P<group>Team \d+)/)?"),
         entry=re.compile(
             r"(?<![^/])(?=(?P<name>[^/]+)_(?P<key>\d+)/(?:.*/)?"

@@ -170,7 +170,7 @@ def _parts(person: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def summary(person: Mapping[str, Any]) -> str:
-    """Who somebody is, in a line."""
+    """Description of a person, in a line."""
     last, first = _parts(person)
     more = (*person.get("sections", ()), *person.get("groups", ()))
     return "; ".join(filter(None, (f"{first} {last}".strip(), *more)))

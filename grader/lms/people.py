@@ -1,4 +1,4 @@
-"""Who a row of a list, or a name in an archive, is in this course: by keys first, never a guess."""
+"""Matching of rows and names to students: by keys first, never by a guess."""
 
 import re
 from collections import defaultdict
@@ -28,7 +28,7 @@ def endings(text: str) -> list[str]:
 
 
 def sections(*titles: str) -> dict[str, list[str]]:
-    """What a command has to say: no lines yet below titles, in the order in which they are read."""
+    """Report of a command: lines below titles, in the order in which they are read."""
     return {title: [] for title in titles}
 
 
@@ -56,7 +56,7 @@ class People:
                 self.groups[squeezed(group)].add(student)
 
     def keys(self, student: str) -> dict[str, str]:
-        """How the system calls a student, as far as it was imported."""
+        """Name of a student in the system, as far as it was imported."""
         return dict(self.students.get(student, {}).get("keys", {}).get(self.system, {}))
 
     def _email(self, student: str) -> str:
@@ -82,7 +82,7 @@ class People:
         return f"{student} ({name})" if name and fold(name) != fold(student) else student
 
     def is_named(self, student: str, name: str) -> bool:
-        """Whether this is a student's name."""
+        """Tell whether this is a student's name."""
         return student in self.by.get(("name", squeezed(name)), ())
 
     def find(self, said: Mapping[str, str], *, by_name: bool = True) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Whose the files in a system's archive are, as far as their names and the roster say."""
+"""Owners of the files in a system's archive, as far as their names and the roster say."""
 
 import contextlib
 import re
@@ -52,7 +52,7 @@ class ArchiveFile:
 
 
 class Owners(NamedTuple):
-    """Who handed a file in: students, as which group, what may be an unknown one, why nobody."""
+    """Authors of a file: students, as which group, what may be an unknown one, why nobody."""
 
     students: set[str]
     group: str
@@ -117,7 +117,7 @@ class Submissions:
         return {re.sub(r"\D", "", row["participant"]): row for row in rows}
 
     def _receipts(self) -> dict[tuple[str, str], str]:
-        """Who handed in, by the first line that Blackboard writes for each attempt."""
+        """Student of an attempt, by the first line that Blackboard writes for it."""
         logins = {}
         for path, info in self.files.items():
             readings = SYSTEMS[self.system].readings(path)

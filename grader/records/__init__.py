@@ -1,1 +1,1 @@
-"""What a course keeps: the gradebook, the class list, the files beside them."""
+"""Records of a course: the gradebook, the class list, the files beside them."""

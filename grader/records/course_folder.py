@@ -1,4 +1,4 @@
-"""What a course folder keeps beside students' work: one lock, the seeds, files that are whole."""
+"""Files of a course folder beside students' work: one lock, the seeds, files that are whole."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,7 @@ from grader.base.files import write_whole
 from grader.checks import seeds
 
 SEEDS = ".grading-seeds.json"
-# What a student is called and shall be called, while that is being changed.
+# Old and new name of a student, while they are being changed.
 RENAMING = ".renaming.json"
 
 

@@ -31,7 +31,7 @@ from grader.records.course_folder import lock
 LOCK = 0x61747465
 # Seconds after which a grader that has just been killed is surely noticed to be gone.
 WAIT = 5.0
-# What to do about what SQLite says, and about anything that a server says.
+# Advice on messages of SQLite, and on anything that a server says.
 ADVICE = {
     "is full": "Make room there",
     "readonly": "Make it and its folder writable",

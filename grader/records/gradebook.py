@@ -42,7 +42,7 @@ def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
 
 @contextlib.contextmanager
 def transaction(gradebook: Gradebook) -> Iterator[None]:
-    """What is done inside reaches the database whole or not at all."""
+    """Transaction: what is done inside reaches the database whole or not at all."""
     try:
         yield
         gradebook.db.commit()

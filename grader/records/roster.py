@@ -1,4 +1,4 @@
-"""Who the gradebook knows, and giving somebody another name in the middle of a term.
+"""Students of the gradebook, and renaming one in the middle of a term.
 
 An account that is renamed hands in under its new name, and nbgrader takes that for another person.
 What other systems call a student, and what came from there and went back, is in ``roster.json``.
@@ -21,11 +21,11 @@ from grader.records import database, gradebook
 from grader.records.course_folder import RENAMING, half_renamed, lock
 from grader.records.summary import cell
 
-# What a course keeps of a student, in nbgrader's layout.
+# Folders of a student in nbgrader's layout.
 FOLDERS = ("submitted", "autograded", "feedback")
 # Hand-ins that others have taken the place of, by assignment and student.
 REPLACED = "replaced"
-# What the gradebook says of a person.
+# Fields of a person in the gradebook.
 ABOUT = ("first_name", "last_name", "email", "lms_user_id")
 FILE = "roster.json"
 LONGEST = 128
@@ -38,7 +38,7 @@ def students(course: Path, db: str = "") -> set[str]:
 
 
 def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
-    """What a gradebook says of each student; nothing is made."""
+    """Students of a gradebook; nothing is made."""
     address = gradebook.url(course, db)
     if (file := database.file_of(address)) and not file.is_file():
         return {}
@@ -53,7 +53,7 @@ def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
 
 
 def facts(course: Path) -> Facts:
-    """What a course keeps of other systems: ``students``, ``collected`` and ``sent``.
+    """Records of other systems: ``students``, ``collected`` and ``sent``.
 
     The first by student; the others by assignment, or by system and assignment, and then by
     student.
@@ -185,7 +185,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
 
 def _into(source: Path, target: Path, course: Path) -> str:
     target.parent.mkdir(parents=True, exist_ok=True)
-    # What is no assignment may be there twice, and both stay.
+    # Folders that are no assignment may be there twice, and both stay.
     while os.path.lexists(target):
         target = target.with_name(f"{target.name}-2")
     source.rename(target)

@@ -1,4 +1,4 @@
-"""What an instructor reads after a class has been graded: as text, as JSON, and as a CSV file."""
+"""Summary of a graded class: as text, as JSON, and as a CSV file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, 
 
 
 def _distribution(scores: Sequence[float], top: float) -> list[dict[str, float]]:
-    """How many scores lie in each tenth of the points; full points are counted by themselves."""
+    """Scores in each tenth of the points; full points are counted by themselves."""
     edges = [top * n / BINS for n in range(BINS + 1)]
     bins = [
         {"from": low, "below": high, "count": sum(low <= s < high for s in scores)}
@@ -103,7 +103,7 @@ def _mistakes(graded: Sequence[Verdict]) -> list[dict[str, Any]]:
 
 
 def text(facts: dict[str, Any]) -> str:
-    """What :func:`data` returned, for a terminal."""
+    """Text of :func:`data` for a terminal."""
     top = facts["max_points"]
     students = {plain(name): score for name, score in facts["students"].items()}
     lines = [f"{facts['assignment']}: {facts['submissions']} submissions", ""]
@@ -166,7 +166,7 @@ def guarded(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """What :func:`guarded` was given."""
+    """Argument of :func:`guarded`."""
     return re.sub(_BEGINS + "'" + _FORMULA, r"\1", text, flags=re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""What is written about the hand-ins of an assignment: files of nbgrader's layout, and gradebook.
+"""Verdicts of an assignment's hand-ins: files of nbgrader's layout, and gradebook.
 
 Beside each autograded notebook lies ``verdict.json``: what was decided, and the hash of what it was
 decided from.
@@ -65,11 +65,11 @@ class VerdictStore:
         return self.place / folder / student / self.name / f"{self.name}{ENDINGS[folder]}"
 
     def verdict(self, student: str) -> Verdict | None:
-        """What was decided last, if anything was."""
+        """Last verdict, if there is one."""
         return read_verdict(self.path("autograded", student).with_name("verdict.json"))
 
     def files(self, verdict: Verdict) -> Files:
-        """What was written with a verdict, to be written elsewhere."""
+        """Files of a verdict, to be written elsewhere."""
         folders = ["feedback"] if verdict.reason else [*ENDINGS]
         return {f: self.path(f, verdict.student).read_text(encoding="utf-8") for f in folders}
 
@@ -80,7 +80,7 @@ class VerdictStore:
             write_whole(self.path(folder, student), text)
         if verdict.reason:
             if old and old.answers:
-                # What people scored is still compared with what they had seen.
+                # Scores by people are still compared with what they had seen.
                 verdict.answers, verdict.mistakes = old.answers, old.mistakes
         elif not self.staged:
             answers = old.answers if old else {}

@@ -1,4 +1,4 @@
-"""How far two markers agree about the same answers."""
+"""Agreement of two markers about the same answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DRAWS = 2000
 
 @dataclass(frozen=True)
 class Agreement:
-    """What comparing two markers comes to."""
+    """Result of comparing two markers."""
 
     n: int
     more: float = 0.0  # what the second gives more than the first, on average

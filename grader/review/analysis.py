@@ -1,4 +1,4 @@
-"""What a class has understood: its requirements as items of a test, its misconceptions, outcomes.
+"""Analysis of a class: requirements as items of a test, misconceptions, outcomes.
 
 Read from the autograded notebooks, which Formgrader's buttons leave as `course grade` does; what
 was named in earlier hand-ins stands in ``verdict.json``, which `course grade` alone writes.
@@ -45,7 +45,7 @@ SAID = 5
 
 @dataclass
 class GradedAnswer:
-    """What is known of one student's answer to one exercise."""
+    """Facts about one student's answer to one exercise."""
 
     held: dict[str, bool | None]
     score: float
@@ -71,7 +71,7 @@ def analyse(
     beside: Path | None = None,
     no_names: bool = False,
 ) -> dict[str, Any]:
-    """What a class has understood, as plain data, of assignments named, else of all graded ones.
+    """Analysis as plain data, of assignments named, else of all graded ones.
 
     The course folder of another term, ``beside``, is compared with. Without names, pseudonyms are
     drawn anew for each call.
@@ -310,7 +310,7 @@ def _compare(facts: dict[str, Any], then: Mapping[str, Any]) -> None:
 
 
 def lines(facts: Mapping[str, Any]) -> list[str]:
-    """What stands out, for a terminal."""
+    """Summary of the analysis, for a terminal."""
     hardest = sorted(facts["requirements"], key=lambda row: row["share"])[:SAID]
     report = [
         f"{a['assignment']}: {a['students']} students; with fewer than {FEW} much of this is chance"

@@ -1,4 +1,4 @@
-"""What of an answer stays when names, comments and layout are changed, as a row of tokens.
+"""Fingerprint of an answer that survives changes of names, comments and layout.
 
 The method is winnowing (Schleimer, Wilkerson and Aiken 2003), which MOSS uses; copydetect provides
 it. Here every token is one character, so that a run of characters is a run of tokens.

@@ -29,7 +29,7 @@ def newcombe(now: tuple[int, int], then: tuple[int, int]) -> Span:
 
 
 def draws(n: int) -> np.ndarray:
-    """How often each of ``n`` students is in each draw of a bootstrap, ``(DRAWS, n)``."""
+    """Measure how often each of ``n`` students is in each draw of a bootstrap, ``(DRAWS, n)``."""
     return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=DRAWS)
 
 

@@ -1,4 +1,4 @@
-"""What stands in the way before anything is graded: the exchange, the course's name, clocks, names.
+"""Preflight of grading: the exchange, the course's name, clocks, names.
 
 nbgrader's commands stop at most of this, too, each at its own and in front of whoever runs it: a
 student who cannot hand in, a grader who collects nothing. Here it is looked for in one place, by
@@ -24,9 +24,9 @@ from grader.authoring import nbgrader_config
 from grader.intake.exchange import TIMESTAMP, read_exchange_files
 from grader.intake.parsing import plain, unmarked
 
-# What has to be free: a class that hands in at once, with pictures in its notebooks.
+# Space that has to be free: a class that hands in at once, with images in its notebooks.
 ROOM, ENTRIES = 500 * 2**20, 5000
-# How far two clocks may be apart before anybody should care.
+# Difference of two clocks before anybody should care.
 APART = timedelta(minutes=5)
 # Names in one sentence.
 MOST = 5
@@ -93,7 +93,7 @@ def remarks(
 def of_class(
     course: Path, assignments: Collection[str], known: Collection[str], now: datetime | None = None
 ) -> Iterator[Remark]:
-    """What can be seen in the course folder alone; arguments are those of :func:`remarks`."""
+    """Remarks on the course folder alone; arguments are those of :func:`remarks`."""
     now = now or datetime.now(UTC).replace(tzinfo=None)
     if course.exists():
         yield from _room(course, "the course folder")
@@ -292,12 +292,12 @@ def _room(folder: Path, what: str) -> Iterator[Remark]:
 
 
 def _may(path: Path, how: int) -> bool:
-    """Whether this account may, under the name it acts by."""
+    """Tell whether this account may, under the name it acts by."""
     return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _writable(path: Path) -> bool:
-    """Whether everybody may write there, who gets there."""
+    """Tell whether everybody may write there, who gets there."""
     return not path.is_symlink() and bool(path.stat().st_mode & stat.S_IWOTH)
 
 

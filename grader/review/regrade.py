@@ -69,7 +69,7 @@ class Regrade:
         )
 
     def moves(self, verdicts: Sequence[Verdict]) -> list[Move]:
-        """What would change of what the gradebook has."""
+        """Changes to the gradebook."""
         standing = gradebook.scores(self.course, self.name, self.standing.records.db)
         return [
             Move(verdict.student, exercise, before.get(exercise), after)

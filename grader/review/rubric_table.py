@@ -20,7 +20,7 @@ LONGEST = 30_000
 
 
 def columns(rubric: Rubric) -> list[str]:
-    """What the columns of the criteria are called.
+    """Titles of the criteria's columns.
 
     Example:
         >>> from grader.rubrics import Criterion
@@ -37,7 +37,7 @@ def table(rubric: Rubric, answers: Iterable[WrittenAnswer], *, blind: bool) -> s
     rows.writerow([KEY, *([] if blind else [STUDENT]), ANSWER, *columns(rubric), COMMENT])
     for answer in answers:
         given: list[object] = [""] * (len(rubric.criteria) + 1)
-        # What was marked without the rubric stays as it is, and is no half-filled row.
+        # Marks without the rubric stay as they are, and are no half-filled row.
         if answer.given is not None:
             given = [*answer.given, _guarded(answer.comment)]
         names = [] if blind else [_guarded(answer.student)]

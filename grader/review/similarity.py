@@ -1,4 +1,4 @@
-"""Which submissions a person should lay side by side: a list of pairs, and no judgement.
+"""Pairs of submissions that a person should compare, without a judgement.
 
 Answers to one exercise are compared with each other and with the published solution. Two can agree
 because there are few ways to write six lines; so a passage counts the less, the more students have
@@ -31,7 +31,7 @@ from grader.review.fingerprint import (
     passages,
 )
 
-# Who stands beside a student when the published solution is meant; no folder can be called this.
+# Name of the published solution beside a student; no folder can be called this.
 SOLUTION = "the published solution"
 OWN = "cells of their own"
 # With fewer runs of its own, a submission says nothing about anybody.
@@ -40,7 +40,7 @@ FEWEST = 20
 
 @dataclass
 class Answer:
-    """What a student wrote in a cell; its print is without what the release holds."""
+    """Text of a student in a cell; its print is without what the release holds."""
 
     source: str
     tokens: list[Token]
@@ -71,7 +71,7 @@ class AlikePair:
 
 @dataclass(frozen=True)
 class Similarities:
-    """What was found in a class."""
+    """Findings in a class."""
 
     name: str
     compared: int  # submissions
@@ -140,7 +140,7 @@ def _runs(answers: dict[str, Answer]) -> set[tuple[str, int]]:
 def fingerprints(
     assignment: Assignment,
 ) -> Callable[[Mapping[str, NotebookNode]], dict[str, Answer]]:
-    """What makes answers of cells, all of one alphabet, so that they can be compared."""
+    """Reader that makes comparable answers of cells, all of one alphabet."""
     alphabet = Alphabet()
 
     def runs(cells: Iterable[NotebookNode]) -> set[int]:

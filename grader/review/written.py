@@ -32,7 +32,7 @@ SECOND = "second-marks"
 
 @dataclass(frozen=True)
 class WrittenMark:
-    """What an answer is given."""
+    """Mark of an answer."""
 
     student: str
     given: tuple[float, ...]  # points by criterion
@@ -42,7 +42,7 @@ class WrittenMark:
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """What one student wrote."""
+    """Answer of one student."""
 
     key: str  # for a row of the gradebook, which only who has that can name, and for the text
     student: str
@@ -179,7 +179,7 @@ class SecondLook(WrittenQuestion):
     sample = 20
 
     def agreement(self) -> Agreement:
-        """How far both agree, over all answers that both have marked."""
+        """Measure how far both agree, over all answers that both have marked."""
         with gradebook.open_gradebook(self.course, self.db) as book:
             first = [answer for answer, _ in super()._read(book).values()]
         theirs = self._theirs()
@@ -191,7 +191,7 @@ class SecondLook(WrittenQuestion):
     ) -> dict[str, tuple[WrittenAnswer, Grade]]:
         first = [(a, g) for a, g in super()._read(book).values() if not a.waits]
         theirs = self._theirs()
-        # What has been read stays in the sample, whoever is marked later.
+        # Answers that have been read stay in the sample, whoever is marked later.
         first.sort(key=lambda one: (one[0].key not in theirs, _digest(one[0].key)))
         count = max(self.sample, sum(a.key in theirs for a, _ in first))
         rows = {}
@@ -230,7 +230,7 @@ class SecondLook(WrittenQuestion):
 
 
 def stands(mark: WrittenMark, answer: WrittenAnswer | None) -> bool:
-    """Whether an answer has this mark already."""
+    """Tell whether an answer has this mark already."""
     return bool(
         answer and not answer.waits and (answer.given, answer.comment) == (mark.given, mark.comment)
     )

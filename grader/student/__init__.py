@@ -1,1 +1,1 @@
-"""What students get of the course, and what they run with it: ``course check``, ``reset``."""
+"""Commands of students: ``course check``, ``reset``, and their handout."""

@@ -1,4 +1,4 @@
-"""What students get: a tree that runs, with exercises and checks, and without answers.
+"""Handout: a tree that runs, with exercises and checks, and without answers.
 
 Of the library there is what these notebooks and their checks import, and of that no function that
 one of their exercises asks for (:mod:`grader.student.library_apart`); the bank has no answers
@@ -20,7 +20,7 @@ from grader.checks.exercise import identifiers
 from grader.judge.sandbox_package import lay_out, parts
 from grader.student import library_apart, recording
 
-# What checks and the command need whole.
+# Modules that checks and the command need whole.
 ENGINE = ("__init__.py", "base", "checks", "cli", "py.typed")
 # Records that were measured, in the checkout.
 KEPT = "_build/records"
@@ -65,7 +65,7 @@ The library in here is what these notebooks need. The whole of it is in the cour
 
 @dataclass(frozen=True)
 class Plan:
-    """What a handout is about to do."""
+    """Plan of a handout."""
 
     folder: Path
     assignments: tuple[str, ...]
@@ -79,7 +79,7 @@ class Plan:
         return [i for i in identifiers() if i.partition(".")[0] in topics]
 
     def line(self) -> str:
-        """What it will do, or did."""
+        """Text of the plan."""
         new = "replaces" if self.gone else "writes"
         stay = f"; {len(self.kept)} other files there stay" if self.kept else ""
         return (

@@ -73,7 +73,7 @@ def _function(symbol: Symbol) -> bool:
 
 
 def imported(source: str) -> set[Symbol]:
-    """What a text of Python imports of the library, wherever in it."""
+    """Imports of the library in a text of Python, wherever in it."""
     symbols = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(course().package):
@@ -85,7 +85,7 @@ def imported(source: str) -> set[Symbol]:
 
 def files(start: Collection[Symbol], emptied: Collection[Symbol]) -> dict[str, bytes]:
     """The modules that these names need, by path in the library; ``emptied`` lose their bodies."""
-    # What is imported is what a GPU needs, too, and computes on a CPU by the plainer one.
+    # The import is what a GPU needs, too, and computes on a CPU by the plainer one.
     symbols = set(reached(start, closed=emptied))
     content: dict[str, bytes] = {}
     for module in sorted({module for module, _ in symbols if not module.startswith(ENGINE)}):

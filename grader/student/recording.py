@@ -1,4 +1,4 @@
-"""What a check needs of the answers that students don't get, measured and written into records.
+"""Records of answers that students don't get but a check needs.
 
 Of the bank they get what is asked. What its checks need of reference and mistakes is in
 :mod:`grader.checks.recorded`. To measure it takes minutes; it is kept, and measured again where
@@ -141,7 +141,7 @@ def _listening(exercise: Exercise, names: Sequence[str], records: Records) -> It
                 value = function(*args, **kwargs)
             finally:
                 inside = not outer
-            # What nothing was given for is the answer itself, such as an input that breaks.
+            # An item without arguments is the answer itself, such as an input that breaks.
             if outer and (args or kwargs):
                 records.keep(name, args, kwargs, value)
             return value

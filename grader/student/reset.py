@@ -22,7 +22,7 @@ KEPT = "before-reset"
 
 @dataclass
 class Reset:
-    """What a notebook becomes."""
+    """Restored notebook."""
 
     path: Path
     notebook: NotebookNode
@@ -125,7 +125,7 @@ def _fresh(own: NotebookNode, notebook: NotebookNode, key: str | None = None) ->
 
 
 def _same(cell: NotebookNode, own: NotebookNode) -> bool:
-    """Whether a cell is one of the release: by its mark, a text by its id."""
+    """Tell whether a cell is one of the release: by its mark, a text by its id."""
     return _mark(cell) == _mark(own) if _mark(own) else cell.get("id") == own.id
 
 

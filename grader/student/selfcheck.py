@@ -50,11 +50,11 @@ PUBLISH = (
 
 @dataclass
 class Rehearsal:
-    """What a run came to: a report of each check, and what was noticed on the way."""
+    """Result of a run: a report of each check, and what was noticed on the way."""
 
     reports: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    # What a person grades: points by the id of the cell, and which of them nobody has written.
+    # Points that a person gives, by the id of the cell, and those that nobody has written.
     by_hand: dict[str, float] = field(default_factory=dict)
     unwritten: list[str] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ class Rehearsal:
 
     @property
     def ready(self) -> bool:
-        """Whether no check misses a point and nothing is left to write."""
+        """Tell whether no check misses a point and nothing is left to write."""
         return not self.unwritten and all(r["score"] >= r["max_points"] for r in self.reports)
 
     @property
@@ -120,7 +120,7 @@ def read(path: Path) -> parsing.Submission:
 
 
 def source_of(name: str, root: Path | None, ids: Collection[str]) -> Path | None:
-    """What an assignment is made from: its source, or its release where that is what there is.
+    """Origin of an assignment: its source, or its release where that is what there is.
 
     The marks of cells, ``ids``, tell a notebook that has been renamed.
     """

@@ -29,7 +29,7 @@ from grader.judge.results import Task
 from grader.review.similarity import fingerprints, solution_cells
 from grader.student.proof import Packed, Proof, Step
 
-# How many steps of a path are run again, and questions on one notebook.
+# Number of a path's steps that are run again, and of questions on one notebook.
 AGAIN, QUESTIONS = 5, 2
 # From here on an answer is said to be the course's own; shorter ones everybody writes.
 ALIKE, LONG = 0.9, 20
@@ -169,7 +169,7 @@ def _chosen(steps: Sequence[Step]) -> Sequence[Step]:
 def _forged(
     step: Step, one: Packed, assignment: authoring.Assignment, forkserver: ForkServer
 ) -> Iterator[str]:
-    """What a step says and a run of its source on its samples does not show."""
+    """Claims of a step that a run of its source on its samples does not show."""
     exercise = next(e for e in assignment.exercises if e.id == step.exercise)
     notebook = nbformat.from_dict(json.loads(one.content))
     for cell in notebook.cells:

@@ -75,7 +75,7 @@ def large_scores(t: Trial) -> None:
     mask[0, 1] = torch.arange(3) != t.integer(0, 2)
     for keep in ((), (mask,)):
         t.usual(q, k, v, *keep)
-        # What all keys share adds the same to all scores of a query: the weights stay.
+        # A common shift of all keys adds the same to all scores of a query: the weights stay.
         t.same(q, k + 2**16, v, *keep, note="scores of 260,000")
 
 

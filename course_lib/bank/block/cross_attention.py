@@ -94,7 +94,7 @@ def large_scores(t: Trial) -> None:
     # leave them whole or in quarters, also where the scale is shared between both factors.
     x, memory = (t.integers(-1, 1, 2, 4, 16).float() for _ in range(2))
     x[..., 0], memory[..., 0], one = torch.tensor([1.0, -1.0, 1.0, -1.0]), 1.0, torch.eye(16)
-    # What all keys share adds 65,536 to all scores of a query, or takes it away.
+    # A common shift of all keys adds 65,536 to all scores of a query, or takes it away.
     apart, rest = one + 2**18 * one[:1] * one[:, :1], (one, one, one, torch.tensor([4, 2]))
     t.usual(x, memory, one, *rest)
     t.same(x, memory, apart, *rest, note="scores of 65,536 and -65,536")

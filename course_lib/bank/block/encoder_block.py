@@ -79,7 +79,7 @@ def feed_forward(t: Trial) -> None:
 @exercise.prop(1, "Who has a use for the mask? Does it get there?")
 def mask(t: Trial) -> None:
     """a mask hides what it says, in both orders"""
-    # Which token is heard where: whether what is heard is right is asked above.
+    # Places of the tokens: whether what is heard is right is asked above.
     for norm in ("pre", "post"):
         state, x, keep = _state(t, 4, 6), t.randn(1, 4, 4), t.keep_mask(1, 1, 4, 4)
         keep[..., range(4), range(4)] = True

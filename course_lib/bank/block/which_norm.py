@@ -40,7 +40,7 @@ def _experiment(
     other[place] = -x[place] if mirrored else size * (t.randn(shape[-1]) + 6)
     if stays:
         other[place][0] = x[place][0]
-    # What batches of other data have left: never near the mean and spread of these tokens.
+    # Statistics of batches of other data: never near the mean and spread of these tokens.
     mean = size * (1.5 + t.randn(shape[-1], dtype=torch.float64).abs())
     std = size * (1 + t.randn(shape[-1], dtype=torch.float64).abs())
     if fit == "negative":

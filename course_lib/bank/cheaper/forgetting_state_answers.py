@@ -10,7 +10,7 @@ def masked_table(
     place = torch.arange(q.shape[-2])
     faded = decay ** (place[:, None] - place).clamp(min=0).to(q.dtype)
     weights = (q @ k.mT * faded).tril()
-    # What was kept before the first token has faded once when that token reads.
+    # The state before the first token has faded once when that token reads.
     since = (decay ** (place + 1).to(q.dtype)).unsqueeze(-1)
     sums = weights.sum(-1, keepdim=True) + since * (q @ total.unsqueeze(-1))
     out = (weights @ v + since * (q @ state)) / sums

@@ -97,7 +97,7 @@ def maximum(t: Trial) -> None:
 def linear(t: Trial) -> None:
     """ "linear": windows have weights, channels move along"""
     _contrast(t, "linear", "pointwise")
-    # What makes a selection: whole rows, all of them, and exactly.
+    # Marks of a selection: whole rows, all of them, and exactly.
     weight = torch.tensor([1.0, -0.5, 0.3, 0.7, -0.9])
     windows = t.randn(9, 5, 7)
     windows[0, 1:] = 0

@@ -70,7 +70,7 @@ def multiplications(t: Trial) -> None:
 @exercise.prop(1, "Which of the projections work on the queries' tokens, and which on the keys'?")
 def cross_attention(t: Trial) -> None:
     """multiplications with other numbers of queries and keys, and in a batch"""
-    # What more keys cost: whether the whole is right is asked above.
+    # Cost of more keys: whether the whole is right is asked above.
     few, many, batch = t.integer(2, 6), t.integer(9, 20), t.integer(2, 5)
     for n_queries in (few, many):
         one, more = (_three(t, 16, 4, n_queries, n_keys)[1] for n_keys in (few, many))

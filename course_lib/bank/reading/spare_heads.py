@@ -30,7 +30,7 @@ def _traps(t: Trial) -> tuple[Tensor, list[int]]:
     for index in torch.cartesian_prod(*[torch.arange(2)] * 5).tolist():
         gone = {h for h in range(5) if not index[h]}
         loss = 1.0 + 0.05 * (first in gone) + 0.06 * (twin in gone)
-        # What one of the twins does must be done by one of them.
+        # The work of one of the twins must be done by one of them.
         loss += 2.0 * (first in gone and twin in gone)
         loss += 0.2 * (third in gone) + 0.3 * (fourth in gone) + 0.9 * (fifth in gone)
         # These two work against each other: without both, little is lost.

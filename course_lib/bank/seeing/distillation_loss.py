@@ -36,7 +36,7 @@ def soft(t: Trial) -> None:
     for temperature in (1.0, 2.0, 5.0, None):
         student, teacher, labels = _batch(t)
         more = ("soft", 0.5) if temperature is None else ("soft", 0.5, temperature)
-        # What the labels say is the same for two teachers, and cancels.
+        # The labels' part of the loss is the same for two teachers, and cancels.
         found, wanted = [], []
         for one in (teacher, teacher.flip(-1)):
             found.append(t.a_tensor(t.call(student, one, labels, *more), ()))

@@ -51,7 +51,7 @@ def after(t: Trial) -> None:
 def film(t: Trial) -> None:
     """a film counts its frames, too"""
     frames = t.integer(2, 3)
-    # What follows an image is asked above.
+    # Tokens after an image are asked above.
     short = [2, [frames, 2, 3]]
     numbers, _ = t.values(t.call(short))
     t.close(numbers, t.want(short)[0], "the numbers", note="a short film")

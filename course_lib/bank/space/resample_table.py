@@ -56,7 +56,7 @@ def coarser(t: Trial) -> None:
 )
 def not_turned(t: Trial) -> None:
     """wide stays wide and high stays high"""
-    # What does not change along the side that is stretched is the same afterwards.
+    # A table that does not change along the stretched side is the same afterwards.
     n, m = t.integer(4, 5), t.integer(6, 8)
     number = t.randn(3)
     down = number[:, None].expand(3, n).reshape(-1, 1)

@@ -40,7 +40,7 @@ def k_likeliest(t: Trial) -> None:
 @exercise.prop(1, "Probabilities 0.5, 0.3, 0.2 and p = 0.6: is 0.5 enough? How many are needed?")
 def nucleus(t: Trial) -> None:
     """top-p leaves the fewest that together reach p"""
-    # How many are left: which ones, and what they have then, is asked above and below.
+    # Number of those left: which ones, and what they have then, is asked above and below.
     # Of 21: 6, 11, 15, 18, 20, 21.
     for reached in (8.5, 13.0, 16.5, 19.0):
         rows, p = logits(t, 2), reached / 21

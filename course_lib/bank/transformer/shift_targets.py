@@ -46,7 +46,7 @@ def asked(t: Trial) -> None:
 @exercise.prop(1, "`F.cross_entropy` leaves out places labelled -100. Which should it leave out?")
 def filled_up(t: Trial) -> None:
     """short sentences are filled up on the right, and nothing is asked for there"""
-    # What comes before the filling is asked above.
+    # Labels before the filling are asked above.
     lengths = torch.tensor([t.integer(4, 6), 1, t.integer(2, 3)])
     for pad, ignore in ((0, -100), (t.integer(3, 9), -t.integer(1, 9))):
         case = sentences(t, *lengths.tolist()), 1, 2, pad, ignore

@@ -13,7 +13,7 @@ _SPLITS = ("train", "valid", "test")
 
 
 class Grammar(Protocol):
-    """What a translation grammar offers: sentence pairs of an exact source length."""
+    """Protocol of a translation grammar: sentence pairs of an exact source length."""
 
     min_length: int
 

@@ -59,7 +59,7 @@ class Verb:
 
     @property
     def transitive(self) -> bool:
-        """Whether the verb takes an object."""
+        """Tell whether the verb takes an object."""
         return bool(self.objects)
 
     def finite(self, past: bool, honorific: bool, ending: str) -> str:

@@ -90,12 +90,12 @@ class Batch:
 
     @property
     def target_in(self) -> Tensor:
-        """What the decoder reads ``(B, T - 1)``: everything but the last token."""
+        """Input of the decoder ``(B, T - 1)``: everything but the last token."""
         return self.target[:, :-1]
 
     @property
     def target_out(self) -> Tensor:
-        """What the decoder shall say ``(B, T - 1)``: everything but ``bos``."""
+        """Target of the decoder ``(B, T - 1)``: everything but ``bos``."""
         return self.target[:, 1:]
 
     def to(self, device: torch.device | str) -> Batch:

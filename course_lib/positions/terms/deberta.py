@@ -13,7 +13,7 @@ _TERMS = ("c2p", "p2c")
 
 
 def relative_index(T: int, S: int, span: int, *, device: torch.device | None = None) -> Tensor:
-    """Which row of a table of relative positions belongs to each query and key, ``(T, S)``.
+    """Row of a table of relative positions for each query and key, ``(T, S)``.
 
     Row ``m - n + span``, where query m and key n are fewer than ``span`` apart; whatever is farther
     away shares the first or the last of the ``2 span`` rows.

@@ -8,7 +8,7 @@ from course_lib.positions.heads import HeadProjections
 
 
 class TupePositions(nn.Module):
-    """How much positions want to see each other, computed once for all layers.
+    """Scores between positions, computed once for all layers.
 
     ``v_mn = (p_m U_q)(p_n U_k)^T / sqrt(2 Dh)`` for each head, p being normed, learned positions.
     A first token that stands for the whole sequence has no place in it; with ``untie_first`` its
