@@ -15,7 +15,7 @@ _MASK = (1 << _BITS) - 1
 
 
 def budget(length: int, factor: int) -> int:
-    """Count how many of L there are to be: ``c ceil(ln L)``, at least 1 and at most L.
+    """Number chosen out of L: ``c ceil(ln L)``, at least 1 and at most L.
 
     Source: Zhou et al., Informer (2021), section 3, for both the active queries and the keys that
     each query is judged by.
