@@ -18,7 +18,6 @@ from course_lib.hybrid import Hybrid, HybridConfig
 from course_lib.layers import DecoderBlock, EncoderBlock
 from course_lib.multimodal import BertText, BertTextConfig, DualEncoder, DualEncoderConfig
 from course_lib.positions import LearnedPositions, TransformerXLAttention, WindowBias
-from course_lib.positions.delta import DeltaValueAttention
 from course_lib.resnet import ResNet, ResNetConfig
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.swin import Swin, SwinConfig, WindowAttention
@@ -85,7 +84,6 @@ DROPPED = {
     ),
     "window, fused": (lambda p: WindowAttention(16, 2, (2, 4), dropout=p), TOKENS),
     "window": (lambda p: WindowAttention(16, 2, (2, 4), dropout=p, fused=False), TOKENS),
-    "steps of values": (lambda p: DeltaValueAttention(16, 2, dropout=p), TOKENS),
     "transformer-xl": (lambda p: TransformerXLAttention(16, 2, dropout=p), TOKENS),
     "bert": (
         lambda p: BertText(BertTextConfig(n_words=20, max_len=8, **SMALL, dropout=p)),

@@ -179,7 +179,7 @@ def test_without_a_path_nothing_is_kept(tmp_path, first):
 IN_CELLS = [a.name for a in attacks.ATTACKS if isinstance(a.where, str) and not a.alone]
 
 
-@pytest.mark.sample("library-reference", "patched-comparison")
+@pytest.mark.sample("library-reference", "patched-comparison-answers")
 @pytest.mark.parametrize("name", IN_CELLS[:: len(IN_CELLS) // 30])
 def test_an_attack_proves_nothing(made, verified, root, assignment, tmp_path, name):
     attack = next(a for a in attacks.ATTACKS if a.name == name)
