@@ -101,7 +101,7 @@ def cache_bytes(layers: Sequence[Mixer], n_tokens: int) -> int:
     "writer-blocks",
     "a model of Shakespeare with windows, a state or a hybrid in place of attention",
     arms={arm: {"layers": layers} for arm, layers in ARMS.items()},
-    sizes={"cpu": Size(asdict(BlocksConfig()), (0, 1, 2), 1, "one CPU core")},
+    sizes={"cpu": Size(asdict(BlocksConfig()), (0, 1, 2, 3, 4), 1, "one CPU core")},
     questions=from_table("writer_blocks"),
 )
 def EXPERIMENT(job: Job) -> Outcome:
