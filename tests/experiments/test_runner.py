@@ -174,8 +174,14 @@ def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
 # looked at: nothing is concluded from their one seed. Scans of full size take all test pictures,
 # so that there is nothing left to draw.
 UNRUN = {"vit-questions", "informer-published"}
-ONE_OR_NONE = {*UNRUN, "informer-oil", "vit-recipe", "scan-orders", "image-recipes"}
-ONE_OR_NONE |= {"writer-scaling"}  # it asks no question
+ONE_OR_NONE = {
+    *UNRUN,
+    "informer-oil",
+    "vit-recipe",
+    "scan-orders",
+    "image-recipes",
+    "writer-scaling",
+}
 
 
 def test_experiments_are_well_formed() -> None:
