@@ -68,7 +68,14 @@ def _unpackable(items: str) -> str:
     return items
 
 
-MIXED = ("image-data-curve", "image-models", "image-recipes", "vit-2026")
+MIXED = (
+    "image-data-curve",
+    "image-models",
+    "image-recipes",
+    "vit-2026",
+    "vit-decay",
+    "writer-large",
+)
 """Experiments whose products are in bfloat16 where the device has them; a record that does not say
 whether it has is of one that did."""
 
