@@ -118,6 +118,31 @@ def translate_good_evening(s: Sketch) -> None:
 
 
 @drawing(
+    """A decoder at four places, twice, and both times its second word is morning, an error. In
+    training the true words bos, good, evening and a full stop go in, so the third place reads
+    evening in spite of the error. When it translates, each word that comes out goes in at the next
+    place, so the third place reads morning."""
+)
+def teacher_forcing(s: Sketch) -> None:
+    """The true words go in, or those that have come out."""
+    p = Page(s)
+    out, panels = ("good", "morning", ".", "<eos>"), []
+    for said, read in (("training", WRITTEN), ("translating", out)):
+        given = [p.text(word, kind="strong") for word in ("<bos>", *read[:-1])]
+        cells = [p.layer("RNN") for _ in given]
+        written = [p.text(word, kind="strong" * (word != "morning")) for word in out]
+        for parts in zip(given, cells, written, strict=True):
+            p.link(*parts)
+        p.link(*cells)
+        panels.append((said, p.grid(written, cells, given, gap=(p.of(22, 24), 20), turn=False)))
+    p.done(p.panels(*panels))
+    for word, then, cell in zip(written, given[1:], cells, strict=False):
+        start, end, x = word.box, then.box, cell.box.right + 10
+        way = [(start.right, start.cy), (x, start.cy), (x, end.cy), (end.x, end.cy)]
+        s.arrow(*way, dashed=True, hop=cell.box.cy)
+
+
+@drawing(
     f"""Two steps of a recurrent network of width 2. The first word is (1, 0). The matrix W makes
     {_said(W @ WORDS[0, 0])} of it, the state before it is (0, 0) and adds nothing, and tanh gives
     the state {_said(STATES[0])}. The second word is (0, 1). W makes {_said(W @ WORDS[0, 1])} of it,
