@@ -128,7 +128,7 @@ def rows_of_a_fetch(s: Sketch) -> None:
     for title, words in ROWS.items():
         rows = p.cells([[None] * 3] * len(words), "state", words=words, w=16)
         layer = p.layer("parameters", "fetched once")
-        share = p.text(f"operations a byte: {len(words)}", kind="small strong")
+        share = p.text(f"operations per byte: {len(words)}", kind="small strong")
         p.link(rows, layer)
         panels.append((title, p.column(rows, layer, share, gap=p.of(20, 16))))
     p.done(p.panels(*panels))
