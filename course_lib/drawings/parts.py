@@ -159,7 +159,9 @@ class Parts:
         called = {key: how.pop(key) for key in ("name", "shape", "at") if key in how}
         shown, words, over = as_shown(rows, how), [*words], [*over]
         kind = "small strong" if any(asks) else ""
-        thick = [] if isinstance(role, str) else how.pop("thick", [])
+        thick, dark = (
+            [] if isinstance(role, str) else how.pop(k, []) for k in ("thick", "hatched")
+        )
         w = w or max(
             math.ceil(self.size(*over, kind="strong")) + 8 * bool(over), self.cell(shown, how)
         )
@@ -173,7 +175,7 @@ class Parts:
                 places = ((i, j) for i in range(box.rows) for j in range(box.columns))
                 for i, j in sorted(places, key=lambda place: place in thick):
                     at, strong = box.cell(i, j), (i, j) in thick
-                    one = [[shown[i][j]]]
+                    one, how["hatched"] = [[shown[i][j]]], [(0, 0)] * ((i, j) in dark)
                     self.s.cells(at.x, at.y, one, role(i, j), w=w, h=h, thick=strong, **how)
             self.s.name_rows(box, words, role=asks[0], kind=kind or "strong")
             self.s.name_columns(box, over, role=asks[1], kind=kind or "small")

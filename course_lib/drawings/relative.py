@@ -184,6 +184,36 @@ def each_distance_once(s: Sketch) -> None:
     p.done(every, table)
 
 
+@drawing(
+    f"""Three tables of distances under a causal mask; what comes later is hatched. In training
+    there are {TRAINED} tokens, at distances 0 to {TRAINED - 1}. In a text of {LONGER} tokens there
+    are also the distances {TRAINED} to {LONGER - 1}, which are new and have a strong edge. A window
+    of {TRAINED - 1} places hides these, so only distances 0 to {TRAINED - 1} are left.""",
+    numbers=lambda: [TRAINED - 1, LONGER - 1],
+)
+def new_distances(s: Sketch) -> None:
+    """Distances of a trained length, of a longer text, and of that text in a window."""
+    p = Page(s)
+    panels = []
+    for title, tokens, window in (
+        (f"trained on {TRAINED} tokens", TRAINED, TRAINED),
+        (f"{LONGER} tokens", LONGER, LONGER),
+        (f"window of {TRAINED - 1}", LONGER, TRAINED),
+    ):
+        back = -relative_distance(tokens)
+        seen = (back >= 0) & (back < window)
+        shown = [[d if 0 <= d < window else None for d in row] for row in back.tolist()]
+        new = [(i, j) for i, j in (seen & (back >= TRAINED)).nonzero().tolist()]
+        dark = [(i, j) for i, j in (~seen).nonzero().tolist()]
+
+        def role(i: int, j: int, dark: list[tuple[int, int]] = dark) -> str:
+            return "mask" if (i, j) in dark else "position"
+
+        table = p.cells(shown, role, w=24, thick=new, hatched=dark)
+        panels.append((title, table))
+    p.done(p.panels(*panels))
+
+
 def squeezed(place: int) -> float:
     """Where position interpolation puts a place."""
     return place * TRAINED / LONGER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from course_lib.drawings import Sketch, drawing
+from course_lib.drawings import Page, Sketch, drawing
 from course_lib.efficient import attention_costs
 
 # One A100, as the authors of FlashAttention-2 give it: operations and bytes in a second.
@@ -101,3 +101,34 @@ def roofline(s: Sketch) -> None:
         said = f"{name}: {_plain(work.intensity)}"
         end = {-1: "end", 0: "middle", 1: "start"}[(aside > 0) - (aside < 0)]
         s.text(x + aside, y + lower, said, role=role, kind="small", at=end)
+
+
+# Texts of a small batch, and what one fetch of the parameters serves in four kinds of work.
+BEGUN = ("the", "cat", "sat", "on")
+ROWS = {
+    "decode": ("it",),
+    "prefill": (*BEGUN, "it"),
+    "a batch": ("it", "so", "dogs", "we", "no"),
+    "a draft": ("it", "and", "it", "fell", "off"),
+}
+
+
+@drawing(
+    f"""Four panels. In each, rows go through the same parameters, which are fetched once. Decode
+    sends one row, so there is {len(ROWS["decode"])} operation for each byte. Prefill sends the
+    {len(ROWS["prefill"])} tokens of a prompt, a batch the next tokens of {len(ROWS["a batch"])}
+    texts, and a draft the next token of one text and four guesses. There one fetch serves
+    {len(ROWS["prefill"])} rows, {len(ROWS["prefill"])} operations for each byte.""",
+    numbers=lambda: [len(rows) for rows in ROWS.values()],
+)
+def rows_of_a_fetch(s: Sketch) -> None:
+    """One row, a prompt, a batch and a draft, each through the same parameters."""
+    p = Page(s)
+    panels = []
+    for title, words in ROWS.items():
+        rows = p.cells([[None] * 3] * len(words), "state", words=words, w=16)
+        layer = p.layer("parameters", "fetched once")
+        share = p.text(f"operations per byte: {len(words)}", kind="small strong")
+        p.link(rows, layer)
+        panels.append((title, p.column(rows, layer, share, gap=p.of(20, 16))))
+    p.done(p.panels(*panels))
