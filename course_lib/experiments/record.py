@@ -68,14 +68,7 @@ def _unpackable(items: str) -> str:
     return items
 
 
-MIXED = (
-    "image-data-curve",
-    "image-models",
-    "image-recipes",
-    "vit-2026",
-    "vit-decay",
-    "writer-large",
-)
+MIXED = ("image-data-curve", "image-models", "image-recipes", "vit-2026")
 """Experiments whose products are in bfloat16 where the device has them; a record that does not say
 whether it has is of one that did."""
 

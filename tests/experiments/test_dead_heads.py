@@ -9,8 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from course_lib.data.cifar import Cifar10
-from course_lib.experiments import dead_heads, vit_decay
-from course_lib.experiments.registry import Job
+from course_lib.experiments import dead_heads
 from course_lib.experiments.vit_ablations import CPU, make_model
 from course_lib.vit import ViT
 
@@ -73,16 +72,3 @@ def test_decay_alone_leaves_what_the_formula_says() -> None:
         optimizer.step()
     expected = dead_heads.decayed(2.0, 2000 * 0.1, 1e-3, 0.9)
     assert weights.norm().item() == pytest.approx(expected, rel=0.02) and expected < 0.3
-
-
-def test_attention_is_watched_while_it_trains(shapes_as_cifar: None, tmp_path: Path) -> None:
-    small = {"n_train": 100, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2, "d_ff": 16}
-    config = vit_decay.EXPERIMENT.config("decay-0", "full") | small
-    assert config["weight_decay"] == 0 and config["optimizer"] == "sgd"
-    job = Job("decay-0", config, 0, torch.device("cpu"), tmp_path / "c.pt", False)
-    outcome = vit_decay.EXPERIMENT.train(job)
-    columns = {"entropy_1", "entropy_2", "norm_1", "norm_2"}
-    assert outcome.results["at_start"].keys() == columns <= outcome.metrics[0].keys()
-    for watched in (outcome.results["at_start"], *outcome.metrics):
-        assert 0 < watched["entropy_1"] <= 1 and watched["norm_1"] > 0
-    assert outcome.metrics[0]["norm_1"] != outcome.results["at_start"]["norm_1"]
