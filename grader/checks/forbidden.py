@@ -65,6 +65,9 @@ FORBIDDEN: Mapping[str, Forbidden] = {
             # `backward`, `grad`, and all of `torch.autograd.functional` and `torch.func` end here.
             "torch.autograd.graph._engine_run_backward",
             "torch.autograd.forward_ad.make_dual",
+            # A transform of random variables knows the logarithm of its slope.
+            "torch.distributions.transforms.TanhTransform.log_abs_det_jacobian",
+            "torch.distributions.transforms.SigmoidTransform.log_abs_det_jacobian",
         ),
         gradients=True,
     ),
@@ -89,10 +92,11 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
-        operators=r"_?upsample_(?!nearest)|\w*grid_sampler",
+        operators=r"_?upsample_(?!nearest)|\w*grid_sampler|(nan)?quantile",
         # Versions of it in the packages beside torch.
         functions=(
             "numpy.interp._implementation",
+            "numpy.quantile._implementation",
             "PIL.Image.Image.resize",
             "PIL.Image.Image.transform",
         ),
@@ -153,6 +157,27 @@ def for_good(kinds: Sequence[str]) -> None:
         delattr(torch._C, name)
 
 
+def refuse_machine_code() -> None:
+    """Refuse for the rest of this process's life what calls a kernel past torch's dispatcher.
+
+    That are functions of a shared library, by their name or address, and modules of machine code
+    that lie elsewhere than what was installed.
+    """
+    installed = tuple(f"{Path(place).resolve()}/" for place in sys.path if place)
+    instead = "write it with operations of torch"
+
+    def audit(event: str, arguments: Any) -> None:
+        if event in _CALLING:
+            raise NotAllowed(f"functions of a shared library may not be called here: {instead}")
+        if event == "import" and isinstance(arguments[1], str):
+            path = str(Path(arguments[1]).resolve())
+            if not path.startswith(installed) or arguments[0] == "_cffi_backend":
+                raise NotAllowed(f"machine code of one's own may not be used here: {instead}")
+
+    sys.addaudithook(audit)
+    gc.freeze()
+
+
 def hidden_files() -> Iterator[Path]:
     """Folders and files that hold torch's operators written in Python once more, or derivatives."""
     for name in _IN_PYTHON:
@@ -210,13 +235,21 @@ _OTHER_ENDS = ("MkldnnCPU", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "Nested
 _MAKING_OTHERS = (
     r"_?to_(mkldnn|sparse)|_?sparse_\w*tensor|quantize_per_|_empty_\w*quantized|_nested_"
 )
-# Runs compiled graphs past the dispatcher.
-_OTHER_ENGINES = ("StaticModule", "_jit_to_static_module", "_fuse_to_static_module")
+# Runs compiled graphs past the dispatcher, or differentiates them past the engine.
+_OTHER_ENGINES = (
+    "StaticModule _jit_to_static_module _fuse_to_static_module _jit_differentiate"
+    " _jit_pass_create_autodiff_subgraphs"
+).split()
 _IN_PYTHON = (
     "_decomp _refs _prims ao masked _numpy _inductor onnx nested nn/attention/flex_attention.py"
     " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
-    " distributed/tensor distributed/_tensor ../sympy"
+    " distributed/tensor distributed/_tensor nn/utils/_expanded_weights ../functorch/einops"
+    " ../sympy"
 ).split()
+_CALLING = frozenset(
+    "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata"
+    " ctypes.string_at sqlite3.load_extension".split()
+)
 _STARTS = frozenset(
     "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system subprocess.Popen".split()
 )

@@ -36,7 +36,7 @@ from traitlets.config import Config
 
 from grader.checks import probe
 from grader.checks.answer_host import AnswerHost
-from grader.checks.forbidden import for_good
+from grader.checks.forbidden import for_good, refuse_machine_code
 from grader.checks.operator_recorder import Recorder
 from grader.checks.protocol import pack, unpack
 from grader.checks.shell import count
@@ -308,6 +308,8 @@ def main(connection: socket.socket, limits: dict[str, Any]) -> None:
         # Or an interpreter in which nothing is missing could answer in this one's place.
         sandbox.refuse_programs()
     sandbox.limit(limits["memory"], limits["file_size"], limits["cpu"], limits["processes"])
+    if recorder:
+        refuse_machine_code()
     # A fork inherits the parent's random states: two students would draw the same numbers.
     random.seed()
     numpy.random.seed()

@@ -92,6 +92,7 @@ INTERPOLATE = {
         picture.clone().requires_grad_(), size=(6, 6), mode="bilinear"
     ),
     "sampled": lambda: F.grid_sample(picture, places, align_corners=False),
+    "quantile": lambda: torch.quantile(picture.flatten(), torch.tensor([0.3])),
     "sampled in space": lambda: F.grid_sample(
         picture[None], F.pad(places, (0, 1))[None], align_corners=False
     ),
@@ -265,6 +266,7 @@ def test_the_grader_differentiates_an_answer_that_may_not():
 # In a process of its own each, as there is no way back.
 FOR_GOOD = """
 import gc, sys, torch
+from torch.nn.utils._expanded_weights import conv_utils
 from torch.utils._pytree import tree_leaves
 from grader.checks.forbidden import for_good
 for_good([sys.argv[1]])
@@ -277,6 +279,11 @@ ways = dict(tests.KINDS[sys.argv[1]])
 if sys.argv[1] == "autograd":
     ways["engine"] = lambda: torch._C._ImperativeEngine().run_backward(
         (graph,), (torch.ones(()),), False, False, (tests.scores,), accumulate_grad=False)
+    ways["graph"] = lambda: torch._C._jit_differentiate(torch.jit.script(torch.tanh).graph)
+    ways["slope"] = lambda: torch.distributions.TanhTransform().log_abs_det_jacobian(graph, graph)
+if sys.argv[1] == "patches":
+    x = tests.picture[:, :, None]
+    ways["weights"] = lambda: conv_utils.unfold3d(x, (1, 2, 2), (0, 0, 0), (1, 2, 2), (1, 1, 1))
 for name, call in ways.items():
     try:
         got = call()
@@ -298,3 +305,39 @@ def test_for_good_closes_every_route_and_leaves_nothing_to_undo(kind):
         cwd=Path(__file__).parent, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
+
+
+MACHINE_CODE = """
+import ctypes, shutil, sys, tempfile
+from importlib.util import find_spec
+from grader.checks.forbidden import NotAllowed, refuse_machine_code
+known = ctypes.CDLL(None)
+made = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.cast(known.getpid, ctypes.c_void_p).value)
+refuse_machine_code()
+with tempfile.TemporaryDirectory() as folder:
+    shutil.copy(find_spec("_lsprof").origin, folder)
+    sys.modules.pop("_lsprof", None)
+    sys.path.insert(0, folder)
+    for way in (
+        lambda: ctypes.CDLL(None),
+        lambda: known.getppid,
+        lambda: ctypes.pythonapi.PyLong_FromLong,
+        lambda: ctypes.string_at(1, 1),
+        lambda: ctypes.c_int.from_address(1),
+        lambda: __import__("_lsprof"),
+    ):
+        try:
+            print("open", way())
+        except NotAllowed:
+            pass
+import sqlite3, zoneinfo
+print(known.getpid() == made() and "as before")
+"""
+
+
+def test_no_kernel_is_called_past_the_dispatcher():
+    """What was looked up before is still there, and so are modules that are installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", MACHINE_CODE], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "as before\n"), done.stdout + done.stderr
