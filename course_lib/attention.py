@@ -12,12 +12,6 @@ from torch import Tensor, nn
 
 from course_lib.masks import check_bias, check_mask, masked_softmax
 
-__all__ = [
-    "KVCache", "MultiHeadAttention", "Rotate", "attention_weights", "check_attention",
-    "check_dropout", "check_heads", "fused_attention", "merge_heads",
-    "scaled_dot_product_attention", "split_heads",
-]  # fmt: skip
-
 # ``rotate(q, k, offset)`` turns queries ``(B, H, T, Dh)`` and keys ``(B, H, S, Dh)`` by their
 # positions, which begin at ``offset``, and returns both.
 Rotate = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]

@@ -11,11 +11,6 @@ from course_lib.layers import FeedForward, xavier_init
 from course_lib.positions.window import WindowBias
 from course_lib.vit import check_images
 
-__all__ = [
-    "Hybrid", "HybridConfig", "InvertedBottleneck", "RelativeBlock", "SqueezeExcitation",
-    "hybrid_cifar",
-]  # fmt: skip
-
 
 class SqueezeExcitation(nn.Module):
     """Weight each channel by what the whole image has in all channels.

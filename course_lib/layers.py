@@ -11,10 +11,6 @@ from torch import Tensor, nn
 from course_lib.attention import KVCache, MultiHeadAttention, Rotate
 from course_lib.masks.softmax import certain
 
-__all__ = [
-    "DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "layer_norm", "xavier_init",
-]  # fmt: skip
-
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]
 

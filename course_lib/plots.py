@@ -18,11 +18,6 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogFormatterSciNotation
 
-__all__ = [
-    "INK", "PALETTE", "WIDEST", "Picture", "Table", "attention_map", "bars", "canvas", "curves",
-    "interval", "table",
-]  # fmt: skip
-
 Numbers = torch.Tensor | np.ndarray | Sequence[Any]
 
 INK = "#767676"

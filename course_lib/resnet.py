@@ -6,8 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["BasicBlock", "ResNet", "ResNetConfig", "ResNetStage", "resnet18"]
-
 
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions whose result is added to what came in.

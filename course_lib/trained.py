@@ -28,12 +28,6 @@ from course_lib.seq2seq import Seq2Seq
 from course_lib.transformer import Encoder, EncoderDecoder, PositionedEmbedding, TransformerConfig
 from course_lib.whole import GPT, Block
 
-__all__ = [
-    "Reader", "ReaderConfig", "TrainedReader", "TrainedTranslator", "TrainedWriter",
-    "find_checkpoint", "hide_words", "load_reader", "load_translator", "load_writer",
-    "pack_weights", "pack_writer",
-]  # fmt: skip
-
 Name = Literal["reader", "translator", "writer"]
 _RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results"
 

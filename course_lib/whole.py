@@ -14,8 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["GPT", "Attention", "Block", "FeedForward", "VisionTransformer", "load"]
-
 
 class Attention(nn.Module):
     """Tokens look at tokens, through several heads.

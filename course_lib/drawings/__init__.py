@@ -22,8 +22,6 @@ from course_lib.drawings.shapes import Box
 from course_lib.drawings.sketch import Sketch
 from grader.base.errors import Refused
 
-__all__ = ["Box", "Drawing", "Page", "Part", "Sketch", "drawing", "drawings"]
-
 _ENGINE = ("sketch", "letters", "page", "parts", "shapes", "style")
 
 

@@ -43,17 +43,3 @@ from course_lib.efficient.performer import (
 )
 from course_lib.efficient.strided import strided_mask
 from course_lib.efficient.tiled import Running, online_attention, online_step
-
-__all__ = [
-    "KINDS", "BlockSparseAttention", "ConvolutionalAttention", "Cost", "CrossShapedAttention",
-    "GatedDeltaAttention", "LinformerAttention", "LongformerAttention", "PerformerAttention",
-    "RandomFeatureAttention", "ReducedAttention", "Running", "attention_costs", "band_average",
-    "band_offsets", "band_weights", "banded_attention",
-    "block_layout", "block_sparse_attention", "expand_key_mask",
-    "fused_banded_attention", "fused_block_sparse_attention",
-    "gated_delta", "largest_tensor", "layout_mask",
-    "linformer_attention", "longformer_pairs", "online_attention", "online_step",
-    "orthogonal_features", "performer_attention", "performer_linear_attention", "random_blocks",
-    "softmax_features", "strided_mask", "stripe_masks",
-    "window_pairs",
-]  # fmt: skip

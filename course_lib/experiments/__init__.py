@@ -108,12 +108,3 @@ def settled(name: str, key: str, results_dir: Path = SHIPPED_RESULTS) -> Settled
         if found.question.key == key:
             return found
     raise Refused(f"no record of {name} in {results_dir} is about {key!r}: `course run {name}`")
-
-
-__all__ = [
-    "EXPERIMENTS", "SHIPPED_RESULTS", "Bill", "Conclusion", "DataUse", "Experiment", "Question",
-    "Record", "RecordError", "Settled", "Size", "Verdict", "bill", "conclusions", "decided", "get",
-    "load_record", "load_records", "measured", "numbers", "pair_by_seed", "run", "run_all",
-    "settle", "settled", "stale",
-    "unpack_items", "validate", "verdict", "verify",
-]  # fmt: skip

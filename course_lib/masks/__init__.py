@@ -28,10 +28,3 @@ from course_lib.masks.conventions import (
     to_lengths,
 )
 from course_lib.masks.softmax import check_bias, check_broadcastable, check_mask, masked_softmax
-
-__all__ = [
-    "block_mask", "causal_mask", "check_bias", "check_broadcastable", "check_mask", "combine_masks",
-    "dilated_window_mask", "from_additive", "from_blocked", "from_integers", "longformer_mask",
-    "masked_softmax", "padding_mask", "sliding_window_mask", "to_additive", "to_blocked",
-    "to_integers", "to_lengths",
-]  # fmt: skip

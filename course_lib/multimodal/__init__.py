@@ -37,14 +37,3 @@ from course_lib.multimodal.towers import (
 )
 from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified_positions
 from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
-
-__all__ = [
-    "CAPTIONS", "KEPT_BACK", "BertText", "BertTextConfig", "CaptionedShapes",
-    "DualEncoder", "DualEncoderConfig", "FactorisedBlock", "GatedCrossAttention", "ImageTower",
-    "InterleavedConfig", "InterleavedDecoder",
-    "QueryDecoderLayer", "Segment", "Temperature", "TextTower", "UnifiedConfig", "UnifiedEncoder",
-    "all_captions", "close_ups", "contrastive_loss", "factorised_mask",
-    "interleaved_mask", "interleaved_positions",
-    "pair_similarities", "preceding_image_mask", "retrieval_accuracy", "search_scores",
-    "token_count", "train_towers", "unified_positions", "video_positions",
-]  # fmt: skip

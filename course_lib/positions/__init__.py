@@ -58,20 +58,3 @@ from course_lib.positions.transformer_xl import (
 )
 from course_lib.positions.waves import code_similarity, shift_matrix, wavelengths
 from course_lib.positions.window import WindowBias, window_index
-
-__all__ = [
-    "TERMS", "Alibi", "AxialRotary", "ComputedTables",
-    "DisentangledAttention", "FourTermAttention", "HeadProjections",
-    "Layout", "LearnedPositions", "LegendrePE", "MixedRotary", "MultimodalRotary", "RelativeBias",
-    "Rotary", "Scan", "TransformerXLAttention", "TupeAttention", "TupePositions", "WindowBias",
-    "alibi_bias", "alibi_slopes", "axial_angles", "binary_code", "code_similarity",
-    "convert_rotary_layout", "distance_codes", "four_terms", "integer_code", "inverse_order",
-    "join_terms", "keep_in_step", "legendre_polynomials", "legendre_positions",
-    "literal_delta_value", "mixed_angles", "mixed_frequencies", "multimodal_positions",
-    "next_position", "qwen2_vl_rotary", "qwen3_vl_rotary", "ratio_code", "relative_distance",
-    "relative_shift", "resample_grid", "rotary_angles", "rotary_frequencies",
-    "rotate", "rotate_by_table", "rotation_table", "scan_order", "section_axes", "shift_matrix",
-    "sine_code", "sinusoidal_encoding", "sinusoidal_positions", "spatial_positions",
-    "spread_diagonals", "stretch_grid", "stretch_places", "stretch_weights", "summed_positions",
-    "t5_bucket", "wavelengths", "window_index", "without_autocast",
-]  # fmt: skip

@@ -17,10 +17,3 @@ from course_lib.vit.three_questions import (
     train_on_scenes,
 )
 from course_lib.vit.trained import Kept, load_kept
-
-__all__ = [
-    "PRESETS", "QUESTIONS", "DistilledViT", "Kept", "Pooling", "Positions", "Scenes", "ViT",
-    "ViTConfig", "ViTCosts", "VisionBlock", "answers_right", "check_images", "distillation_loss",
-    "load_kept", "load_picture", "patchify", "rearrange_patches", "red_scenes",
-    "resample_positions", "train_on_scenes", "vit", "vit_costs",
-]  # fmt: skip
