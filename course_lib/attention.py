@@ -39,9 +39,6 @@ def scaled_dot_product_attention(
         bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
         scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
 
-    Raises:
-        ValueError: If the shapes don't fit together or the mask is not boolean.
-
     Example:
         A query equal to one of two orthogonal keys picks that key's value; the larger the scale,
         the closer it comes to a dictionary.
@@ -268,8 +265,6 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             k, v: What is searched and what is returned; q and k if not given.
-            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
             rotate: Turns projected queries and keys by their positions before they meet; it gets
                 the number of cached keys, where the positions of the new tokens begin.
             cache: Keys and values of earlier calls, to which this one adds its own; S counts both.
@@ -394,16 +389,11 @@ def check_attention(
     aligned: bool = False,
     **others: Tensor,
 ) -> None:
-    """Refuse queries, keys and values that cannot meet, before a kernel fails with its own words.
+    """Refuse queries, keys and values that cannot meet.
 
-    Every attention function of the course asks it first. Under autocast the precision may differ,
-    because there the kernels bring their inputs to one.
-
-    Args:
-        q, k, v: ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``.
-        n_axes: How many dimensions each must have; 2 or more if not given.
-        aligned: Whether a query stands where its key stands, so that T = S.
-        others: What else they are multiplied with.
+    They are ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``. ``n_axes``: how many
+    dimensions each must have; 2 or more if not given; ``aligned``: whether T = S; ``others``: what
+    else they are multiplied with. Under autocast the precision may differ.
     """
     queries, keys, third = q.shape, k.shape, k if v is None else v
     lead, S = "..." if n_axes is None else "B, H", "T" if aligned else "S"

@@ -135,9 +135,6 @@ def attention_map(
         titles: One for each map.
         numbers: Whether to print the weights; by default if a map has at most 80 cells, and all
             maps together ten columns.
-
-    Example:
-        >>> picture = attention_map(torch.eye(2), ["good", "evening"], ["guten", "abend"])
     """
     given = _array(weights)
     maps = given[None] if given.ndim == 2 else given

@@ -58,14 +58,6 @@ class Reader(nn.Module):
     logits too.
 
     Source: Devlin et al., BERT (2019), section 3.1, for the task; blocks are pre-norm.
-
-    Example:
-        >>> import torch
-        >>> reader = Reader(ReaderConfig(20), generator=torch.Generator().manual_seed(0))
-        >>> tokens = torch.tensor([[1, 7, 8, 2]])
-        >>> logits, weights = reader(tokens, tokens > 0, return_weights=True)
-        >>> logits.shape, weights.shape
-        (torch.Size([1, 4, 20]), torch.Size([3, 1, 4, 4, 4]))
     """
 
     def __init__(self, config: ReaderConfig, *, generator: Generator | None = None) -> None:
@@ -98,7 +90,6 @@ class Reader(nn.Module):
                 a word that was taken away.
             x: Embedded tokens ``(B, T, D)``, instead of looking them up.
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
-            return_weights: Whether to return the weights of all blocks ``(L, B, H, T, T)``, too.
         """
         if keep.shape != tokens.shape:
             raise ValueError(

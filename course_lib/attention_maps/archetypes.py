@@ -28,8 +28,6 @@ def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
     neighbours), *vertical* (all look at the same keys), *block* (each looks at its own run of
     neighbours). Else *heterogeneous*: what it looks at depends on what the words are.
 
-    The kinds are the patterns essay's; the rule and its numbers are ours.
-
     >>> archetype(torch.block_diag(torch.full((2, 2), 0.5), torch.full((3, 3), 1 / 3)))
     'block'
     """

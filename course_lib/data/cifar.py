@@ -125,11 +125,7 @@ def locate(download: bool = True, progress: bool = True) -> Path:
 def load_cifar10(
     split: Literal["train", "test"], download: bool = True, progress: bool = True
 ) -> Cifar10:
-    """Load ``"train"`` (50,000 images) or ``"test"`` (10,000), in the order of the files.
-
-    Raises:
-        DataError: If the data is missing or damaged.
-    """
+    """Load ``"train"`` (50,000 images) or ``"test"`` (10,000), in the order of the files."""
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}, wanted 'train' or 'test'")
     folder = locate(download, progress)

@@ -65,11 +65,6 @@ def shape_images(
         n, n_shapes: Number of pictures; shapes a picture, one or two.
         size: Height and width in pixels, at least 16.
         noise: Standard deviation of the Gaussian noise on the grey background and the shapes.
-
-    Example:
-        >>> made = shape_images(4, torch.Generator().manual_seed(0), n_shapes=2)
-        >>> made.images.shape, made.left_of.shape
-        (torch.Size([4, 3, 32, 32]), torch.Size([4]))
     """
     if n < 0:
         raise ValueError(f"n is {n}, wanted at least 0")

@@ -31,14 +31,7 @@ class Forecasters:
 
 
 def load_forecasters(folder: Path | None = None) -> Forecasters:
-    """Load what ``course run informer-oil`` has kept, which needs no data set.
-
-    Example:
-        >>> import torch
-        >>> model = load_forecasters().model
-        >>> model(torch.zeros(1, 96, 1), torch.zeros(1, 96, 4), torch.zeros(1, 24, 4)).shape
-        torch.Size([1, 24, 1])
-    """
+    """Load what ``course run informer-oil`` has kept, which needs no data set."""
     weights, text = _read("informer", folder)
     model = Informer(InformerConfig(**json.loads(text["config"])))
     # The number of batches that a norm has seen is no weight, and not kept.

@@ -1,8 +1,7 @@
 """Masks: who may attend to whom.
 
 One convention holds everywhere in the course: a mask is a boolean tensor, ``True`` means *may
-attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``. Masks are
-built, applied, and translated from and to the conventions of other libraries.
+attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``.
 
 A mask chooses between numbers, so padding has to hold some. What is NaN stays within its own
 example on every path; whether a mask keeps it from the other queries there is not promised, for

@@ -13,11 +13,7 @@ from course_lib.layers import EncoderBlock
 class BertTextConfig:
     """Configuration of a :class:`BertText`.
 
-    Args:
-        n_words, max_len: Size of the vocabulary; longest text, the token in front included.
-        n_segments: Number of texts that can be told apart in one sequence.
-        pad: Number of the padding token, which nobody attends to.
-        eps: Added to the variance in the norms.
+    ``max_len`` counts the token in front; ``n_segments``: number of texts that can be told apart.
     """
 
     n_words: int = 100

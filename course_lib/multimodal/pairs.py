@@ -82,13 +82,9 @@ def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> Caption
 def train_towers(
     pairs: CaptionedShapes, *, kept_back: Sequence[int] = KEPT_BACK, steps: int = 600, seed: int = 0
 ) -> tuple[DualEncoder, Tensor]:
-    """Train two small towers on pairs: the model, and the loss of every step ``(steps,)``.
+    """Train two small towers on pairs, 64 a step: the model, and each step's loss ``(steps,)``.
 
-    Args:
-        pairs: Pictures and captions to learn from.
-        kept_back: Captions whose pairs are left out.
-        steps: Number of batches, of 64 pairs each.
-        seed: Decides the first weights and the order of the pairs.
+    Pairs with the captions ``kept_back`` are left out.
     """
     generator = torch.Generator().manual_seed(seed)
     config = DualEncoderConfig(

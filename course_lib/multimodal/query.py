@@ -42,11 +42,10 @@ class QueryDecoderLayer(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Let each slot collect what it is about.
 
-        Args:
-            x: What the slots know so far, ``(B, N, D)``; zeros before the first layer.
-            memory: Image tokens ``(B, M, D)``.
-            slots, places: Who asks, and where each image token is: broadcastable to these shapes.
-            mask: Broadcastable to ``(B, H, N, M)``, for images that were padded to one size.
+        What the slots know so far is ``x`` ``(B, N, D)``, zeros before the first layer; the memory
+        holds image tokens ``(B, M, D)``. ``slots`` and ``places``, who asks and where each image
+        token is, broadcast to these shapes; the mask, for images of several sizes, to
+        ``(B, H, N, M)``.
         """
         asks = x if slots is None else x + slots
         x = self.slot_norm(x + self.dropout(self.slot_attention(asks, asks, x)))

@@ -34,13 +34,9 @@ def unified_positions(
 
 @dataclass(frozen=True)
 class UnifiedConfig:
-    """Configuration of a :class:`UnifiedEncoder`.
+    """Configuration of a :class:`UnifiedEncoder`; a text has ``max_len`` words, padding included.
 
-    Args:
-        image_size, patch_size: Side of the square images, and of a patch, which divides it.
-        n_words, max_len: Size of the vocabulary; words of a text, padding included.
-        pad: Number of the padding token, which nobody attends to.
-        places: ``"dual"`` or ``"line"``, as in :func:`unified_positions`.
+    ``places``: ``"dual"`` or ``"line"``, as in :func:`unified_positions`.
     """
 
     image_size: int = 32
@@ -78,12 +74,6 @@ class UnifiedEncoder(nn.Module):
 
     Source: Kim et al., ViLT: Vision-and-Language Transformer Without Convolution or Region
     Supervision (2021), section 3; fixed codes in place of its learned positions.
-
-    Example:
-        >>> model = UnifiedEncoder(UnifiedConfig(max_len=5)).eval()
-        >>> words, patches = model(torch.tensor([[7, 8, 9, 0, 0]]), torch.zeros(1, 3, 32, 32))
-        >>> words.shape, patches.shape
-        (torch.Size([1, 5, 64]), torch.Size([1, 16, 64]))
     """
 
     positions: Tensor

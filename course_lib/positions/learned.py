@@ -8,8 +8,7 @@ from torch import Tensor, nn
 class LearnedPositions(nn.Module):
     """Add a learned row to each token, by its place of ``max_len``.
 
-    Nothing ties the rows of neighbours together: what they have in common is learned, too. A place
-    that no training sequence reached keeps its random row.
+    A place that no training sequence reached keeps its random row.
 
     Source: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1; with
     the initial spread of Devlin et al., BERT (2019).

@@ -107,7 +107,6 @@ class EncoderDecoder(nn.Module):
                 ``(B,)``.
             target_in: Target tokens ``(B, T)``, the start token first. Padding after the end needs
                 no mask: no real token sees what comes after it.
-            return_weights: Whether to return the weights of all three kinds of attention, too.
         """
         mask = self._mask(source, source_lengths)
         encoded = self.encoder(self._embed_source(source), mask=mask, return_weights=return_weights)
@@ -175,7 +174,6 @@ class EncoderDecoder(nn.Module):
 
         Args:
             source, source_lengths: As for the model.
-            max_len: Number of tokens after which to stop.
             cached: Whether to keep keys and values. Without, all that is written is read again for
                 each new token; the result is the same.
             method, options: As in :func:`course_lib.decoding.decode`.

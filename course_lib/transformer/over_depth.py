@@ -7,15 +7,9 @@ from torch import Tensor
 def attend_over_depth(outputs: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
     """Mix what ``L`` layers have put out, ``(L, B, T, D)``, each token by itself.
 
-    Args:
-        outputs: The values; divided by their root mean squares they are the keys.
-        query: What one layer looks for, learned, ``(D,)``; with 0 the mixture is the mean.
-
-    Returns:
-        The mixture ``(B, T, D)`` and the weights ``(L, B, T)``.
-
-    Raises:
-        ValueError: If there is no layer, or the query has another width.
+    The outputs are the values; divided by their root mean squares they are the keys. One layer's
+    learned query ``(D,)`` asks them; with 0 the mixture is the mean. Returns the mixture
+    ``(B, T, D)`` and the weights ``(L, B, T)``.
 
     Source: Kimi Team, Attention Residuals (2026).
     """

@@ -20,9 +20,6 @@ def vit_costs(config: ViTConfig) -> ViTCosts:
     ``2 T D d_ff`` times for its feed-forward part. Norms, softmax and activations don't count.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
-
-    Raises:
-        ValueError: If the positions are rotations, which learn and compute otherwise.
     """
     if config.positions in ("axial", "mixed"):
         raise ValueError(f"positions is {config.positions!r}, wanted positions that are added")
