@@ -41,7 +41,7 @@ def test_the_root_holds_what_it_should_and_nothing_else():
 
 
 def test_what_an_underscore_says_is_not_listed_again():
-    """Lists of names (``__all__``) stand only where they leave a function or class out."""
+    """Only modules that leave a function or class out have an ``__all__``."""
     needless = []
     for module in chain(*((ROOT / name).rglob("*.py") for name in ("course_lib", "grader"))):
         tree = ast.parse(module.read_text(encoding="utf-8"))
