@@ -8,32 +8,12 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
 from course_lib.layers import DecoderBlock, EncoderBlock, layer_norm, xavier_init
-from course_lib.positions import sinusoidal_positions
 from course_lib.transformer.depth import depth_profile
 from course_lib.transformer.mirror import train_mirror
 
 
 def _randn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-@torch.no_grad()
-def input_flows_unaltered() -> Finding:
-    """Tokens behind a block whose parts add nothing."""
-    x = _randn(2, 10, 64) + sinusoidal_positions(10, 64)
-    moved = {}
-    for norm in ("pre", "post"):
-        block = EncoderBlock(64, 4, 128, norm=norm)
-        for matrix in (block.attention.out_proj, block.feed_forward.out_proj):
-            for parameter in matrix.parameters():
-                parameter.zero_()
-        moved[norm] = float((block(x) - x).norm() / x.norm())
-    return Finding(
-        holds=max(moved.values()) == 0,
-        corrected=moved["pre"] == 0 and moved["post"] > 0.1,
-        evidence="tokens with positions, through a block whose parts add 0, are moved by "
-        f"{moved['post']:.0%} of their length in post-norm and {moved['pre']:.0%} in pre-norm",
-    )
 
 
 @torch.no_grad()
@@ -103,18 +83,6 @@ def pre_norm_is_stabler() -> Finding:
         holds=losses["pre"] < 0.5 * losses["post"],
         evidence=f"loss of 8 blocks after 60 steps without warm-up: {losses['pre']:.2f} in "
         f"pre-norm, {losses['post']:.2f} in post-norm, {math.log(10):.2f} by guessing",
-    )
-
-
-def stack_needs_a_last_norm() -> Finding:
-    """Variance of the stream of pre-norm over depth, before and after a last norm."""
-    grown = {L: float(depth_profile("pre", L).variance[-1]) for L in (1, 6, 12, 24)}
-    listed = ", ".join(f"{value:.1f} after {L}" for L, value in grown.items())
-    normed = float(layer_norm(grown[24] ** 0.5 * _randn(64, 64)).var(correction=0))
-    return Finding(
-        holds=max(grown.values()) < 2,
-        corrected=grown[24] > 3 * grown[6] / 2 > 3 and abs(normed - 1) < 0.01,
-        evidence=f"variance of the stream: {listed} blocks; behind a last norm {normed:.2f}",
     )
 
 

@@ -13,22 +13,6 @@ def _random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
-def causal_snippet() -> Finding:
-    """Fill what lies above the diagonal, and compare with torch's causal kernel."""
-    q, k, v = _random(3, 5, 8)
-    scores = q @ k.T / 8**0.5
-    before = scores.clone()
-    above = torch.triu(torch.ones(5, 5), diagonal=1).bool()
-    out = scores.masked_fill_(above, float("-inf")).softmax(dim=-1) @ v
-    error = float((out - F.scaled_dot_product_attention(q, k, v, is_causal=True)).abs().max())
-    changed = int((scores != before).sum())
-    return Finding(
-        holds=error < 1e-5,
-        evidence=f"it differs from torch's causal attention by at most {error:.1g}; {changed} of "
-        "the caller's 25 scores were overwritten on the way",
-    )
-
-
 def position_of_the() -> Finding:
     """Find the second "the" of the example."""
     words = "The cat sat on the".split()

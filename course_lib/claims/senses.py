@@ -1,14 +1,11 @@
 """Claims about models that read words and see pictures."""
 
-from functools import cache
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.claims.finding import Finding
 from course_lib.multimodal import (
-    KEPT_BACK,
     BertText,
     BertTextConfig,
     DualEncoderConfig,
@@ -16,9 +13,6 @@ from course_lib.multimodal import (
     TextTower,
     UnifiedConfig,
     UnifiedEncoder,
-    all_captions,
-    close_ups,
-    train_towers,
     unified_positions,
 )
 
@@ -91,33 +85,4 @@ def queries_cost_n_times_m() -> Finding:
         corrected=across == slots * side**2 and across + slots**2 < encoder,
         evidence=f"{slots} queries and {side**2} places: {across:,} scores across, {slots**2:,} "
         f"among the queries, and {encoder:,} in each layer of the encoder before",
-    )
-
-
-@cache
-def _named() -> tuple[float, float, float]:
-    """Pictures named rightly: trained captions, kept ones among all, kept ones among themselves."""
-    model, _ = train_towers(close_ups(8192, torch.Generator().manual_seed(0)), steps=300)
-    asked = close_ups(1000, torch.Generator().manual_seed(1))
-    with torch.no_grad():
-        similarities = model(asked.images, all_captions())
-    kept = torch.tensor(KEPT_BACK)
-    new = torch.isin(asked.caption, kept)
-    right = similarities.argmax(dim=1) == asked.caption
-    among = kept[similarities[:, kept].argmax(dim=1)] == asked.caption
-    shares = (right[~new], right[new], among[new])
-    old, anywhere, themselves = (float(share.float().mean()) for share in shares)
-    return old, anywhere, themselves
-
-
-def caption_learning_transfers() -> Finding:
-    """Name pictures whose captions were never trained on, among new ones and among all."""
-    old, anywhere, themselves = _named()
-    chance = 1 / len(KEPT_BACK)
-    fine, poor = themselves > 2 * chance, anywhere < old / 2
-    return Finding(
-        holds=None if fine and poor else fine,
-        evidence=f"on generated shapes: {old:.0%} of the pictures with trained captions, "
-        f"{themselves:.0%} of the others among the {len(KEPT_BACK)} new captions, but "
-        f"{anywhere:.0%} of them among all {len(all_captions())}",
     )
