@@ -50,7 +50,6 @@ OUT = _of_library()
     beginning of each branch, and nothing but plus signs is on the thick line."""
 )
 def block_in_two_orders(s: Sketch) -> None:
-    """The same sub-layers, and the norm on the stream or beside it."""
     p = Page(s)
     panels = []
     for order in ("post-norm", "pre-norm"):
@@ -82,7 +81,6 @@ def block_in_two_orders(s: Sketch) -> None:
     numbers=lambda: [NORMED, SCALED, CENTRED, float(MEAN)],
 )
 def norms_by_hand(s: Sketch) -> None:
-    """The same token through LayerNorm and through RMSNorm, with every number."""
     p = Page(s)
     x = p.cells(TOKEN, "state", name="token *x*", shape="")
     minus = p.named(p.step(f"− mean {MEAN:.0f}"), "LayerNorm")
@@ -112,7 +110,6 @@ def norms_by_hand(s: Sketch) -> None:
     numbers=lambda: [NORMED, AFTER, ADDED],
 )
 def part_by_hand(s: Sketch) -> None:
-    """One token, one sub-layer, two orders, with every number."""
     p = Page(s)
     panels = []
     for order in ("pre-norm", "post-norm"):
@@ -143,7 +140,6 @@ def part_by_hand(s: Sketch) -> None:
     numbers=lambda: [OUT, HIDDEN],
 )
 def feed_forward_per_token(s: Sketch) -> None:
-    """Three rows through the same two matrices, each on its own."""
     p = Page(s)
     x = p.rows(X, "state", words=WORDS, name="tokens *x*")
     first = p.layer("*W*_{1}", "(2, 4)", beside=x)

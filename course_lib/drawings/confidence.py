@@ -26,7 +26,6 @@ ANSWER = CLASSES[int(BEST)]
     numbers=lambda: [x for shares in SHARES for x in shares.tolist()] + LOSSES,
 )
 def sure_and_wrong(s: Sketch) -> None:
-    """The same wrong answer twice: a little sure, and very sure."""
     p = Page(s)
     boat, model = p.pixels(BOAT.tolist(), 8), p.layer("model")
     p.named(boat, f"a {CLASSES[SHOWN]}")

@@ -20,7 +20,6 @@ RESHAPED = CHANNELS.reshape(2, 4, 2)
     each token, head 2 all channels of C and D. A and D never meet in one head."""
 )
 def cut_or_reshaped(s: Sketch) -> None:
-    """The same shape, filled with two orders."""
     p = Page(s)
 
     def named(numbers: Tensor) -> list[list[object]]:

@@ -21,7 +21,6 @@ MIXED = WEIGHTS @ OUTPUTS[CHOSEN]
     numbers=lambda: [SCORES, WEIGHTS, MIXED],
 )
 def route_to_experts(s: Sketch) -> None:
-    """Four experts, of which one token uses two."""
     p = Page(s)
     token, router = p.cells([["token *x*"]], "state", w=64), p.layer("router")
     add = p.sign("+")

@@ -14,7 +14,6 @@ from course_lib.drawings import Page, Part, Sketch, drawing
     Arguments go from the judge to the worker, values come back, as plain data."""
 )
 def processes_of_a_grade(s: Sketch) -> None:
-    """Processes that grade a hand-in."""
     p = Page(s)
 
     def pair(first: Sequence[str], second: Sequence[str], role: str) -> list[Part]:

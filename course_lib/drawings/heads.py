@@ -46,7 +46,6 @@ def _gets(weights: torch.Tensor, sentence: Sequence[str]) -> torch.Tensor:
     numbers=lambda: [round(float(w), 2) for w in (BOTH[0], BOTH[2], BEFORE[0], AFTER[2])],
 )
 def one_average(s: Sketch) -> None:
-    """One word wants two things: one head mixes them, two heads keep them apart."""
     p = Page(s)
     grounds, drawn = [], []
     for sentence in SENTENCES:
@@ -97,7 +96,6 @@ PLACED = EVEN @ CARDS.diag()
     numbers=lambda: [CARDS, EVEN @ CARDS, PLACED],
 )
 def four_neighbours(s: Sketch) -> None:
-    """Four numbers by one head, by four heads, and by one head whose values hold their place."""
     p = Page(s)
     grounds = []
     for name, weights, values, result in (
@@ -122,7 +120,6 @@ def four_neighbours(s: Sketch) -> None:
     numbers=lambda: [WEIGHTS, HEADS],
 )
 def heads_cut_and_joined(s: Sketch) -> None:
-    """Two words, width 4, two heads of width 2, with every number."""
     p = Page(s)
     names = {"query": ("queries *Q*", Q), "key": ("keys *K*", K), "value": ("values *V*", V)}
     fork = p.point()
@@ -178,7 +175,6 @@ def heads_cut_and_joined(s: Sketch) -> None:
     numbers=lambda: [ADDED[:, SINGS], OUT[SINGS]],
 )
 def heads_add_up(s: Sketch) -> None:
-    """Each head meets rows of its own, and the two results are added."""
     p = Page(s)
     plus, rows = p.sign("+"), []
     for head in (0, 1):

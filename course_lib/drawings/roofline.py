@@ -63,7 +63,6 @@ def _plain(x: float) -> str:
     numbers=lambda: [round(w) for w in (RIDGE, DECODE.intensity, SCORES.intensity)],
 )
 def roofline(s: Sketch) -> None:
-    """Five operations of attention below one roof."""
     left, right, top, bottom = (40, 332, 46, 262) if s.narrow else (64, 650, 34, 264)
     first, last, floor = -2.0, 13.0, -9.0  # octaves: operations a byte, and shares of the peak
 

@@ -23,7 +23,6 @@ def placed(way: str) -> dict[int, int]:
     the tokens describe another image."""
 )
 def shuffled_tokens(s: Sketch) -> None:
-    """Two shuffles: one changes the order of the tokens, the other changes the image."""
     p = Page(s)
     panels = []
     for name, (patches, places) in WAYS.items():

@@ -70,7 +70,6 @@ AXES = ("time", "row", "column")
     {COLUMNS}, at the right and at the left edge of the image, are neighbours in the line."""
 )
 def grid_in_a_line(s: Sketch) -> None:
-    """An image of twelve patches, and the sequence that a Transformer gets."""
     p = Page(s)
     picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
     rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
@@ -107,7 +106,6 @@ def grid_in_a_line(s: Sketch) -> None:
     numbers=lambda: [ADDED, BESIDE[0], BESIDE[1]],
 )
 def codes_of_two_places(s: Sketch) -> None:
-    """The same two numbers in both orders, added and side by side."""
     p = Page(s)
     added, beside = [], []
     for i, ((r, c), both) in enumerate(zip(PLACES, BESIDE, strict=True)):
@@ -140,7 +138,6 @@ def codes_of_two_places(s: Sketch) -> None:
     numbers=lambda: [DOWN, RIGHT, SCORES],
 )
 def scores_by_axis(s: Sketch) -> None:
-    """Two pairs of channels, two numbers, and nine sums of them."""
     p = Page(s)
     key = p.cells(K, "key", w=30, h=26, cut=2, name="*k*", shape="", at="left")
     query = p.cells(Q, "query", w=30, h=26, cut=2, name="*q*", shape="", at="right")
@@ -197,7 +194,6 @@ def scores_by_axis(s: Sketch) -> None:
     numbers=lambda: [STRETCHED],
 )
 def stretched_places(s: Sketch) -> None:
-    """A side of an image in four patches and in six, numbered in two ways."""
     p = Page(s)
     side = p.of(432, 220)
     strips: list[tuple[str, list[Any], float, tuple[str, ...]]] = [
@@ -227,7 +223,6 @@ def stretched_places(s: Sketch) -> None:
     numbers=lambda: [IDS],
 )
 def three_numbers(s: Sketch) -> None:
-    """Nine tokens, and three numbers below each."""
     p = Page(s)
     corners = iter((1, 2, 5, 6))
     heads = [

@@ -94,7 +94,6 @@ def _stations(p: Page, chapters: dict[int, str], empty: int = 0) -> tuple[Part, 
     numbers=lambda: [CORE_HOURS, *(part.hours for part in PARTS), *range(20)],
 )
 def the_way(s: Sketch) -> None:
-    """Three parts in a row, three beside each other."""
     p = Page(s)
     start, first = _stations(p, {0: "Start here: tools, a first exercise"})
     legend = [
@@ -129,7 +128,6 @@ def the_way(s: Sketch) -> None:
     rows pass, you go on to the next exercise."""
 )
 def way_of_an_exercise(s: Sketch) -> None:
-    """Write, check, read, fix."""
     p = Page(s)
     verdicts = ("pass", "pass", "FAIL")
     given, mine = p.texts("random inputs"), p.layer("your", "function")
@@ -167,7 +165,6 @@ def _role(first: torch.Tensor, i: int, j: int) -> str:
     numbers=lambda: [X],
 )
 def same_shape(s: Sketch) -> None:
-    """A transpose and a reshape have one shape and two contents."""
     p = Page(s)
     shown = []
     for said, numbers in TURNED.items():
@@ -185,7 +182,6 @@ def same_shape(s: Sketch) -> None:
     numbers=lambda: [LOSS, PAIRS],
 )
 def all_pairs(s: Sketch) -> None:
-    """Three differences were meant, nine came."""
     p = Page(s)
     out = OUT.tolist()
     lines = []

@@ -23,7 +23,6 @@ NORMED_SUMS = (_first, layer_norm(_first + OUTPUTS[1], eps=0.0))
     numbers=lambda: [SUMS[0], SUMS[1], NORMED_SUMS[1]],
 )
 def stream_by_hand(s: Sketch) -> None:
-    """The stream grows in pre-norm; in post-norm each norm makes it as small as before."""
     p = Page(s)
     panels = []
     for order, tokens in (("pre-norm", SUMS), ("post-norm", NORMED_SUMS)):

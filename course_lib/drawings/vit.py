@@ -52,7 +52,6 @@ def _line(patch: torch.Tensor) -> Colours:
     table of positions is added to each. The result, {N + 1} by D, enters the first block."""
 )
 def patches_to_tokens(s: Sketch) -> None:
-    """A boat is cut, flattened, projected, and told where its parts are."""
     p = Page(s)
     height, width = BOAT.shape[:2]
     boat = p.named(p.pixels(BOAT.tolist(), 8), "picture", f"({CHANNELS}, {height}, {width})")
@@ -97,7 +96,6 @@ def _role(n: int) -> str:
     numbers=lambda: [FLAT, TOKENS],
 )
 def patches_by_hand(s: Sketch) -> None:
-    """Sixteen numbers become four tokens."""
     p = Page(s)
 
     def cut(*, apart: bool) -> Part:
@@ -129,7 +127,6 @@ def patches_by_hand(s: Sketch) -> None:
     one logit for each class."""
 )
 def vision_transformer(s: Sketch) -> None:
-    """From pixels to logits, with the block of chapter 6 in the middle."""
     p = Page(s)
     boat, e, plus = p.pixels(BOAT.tolist(), 5), p.layer("patches,", "*E*"), p.sign("+")
     told = p.texts("class token,", "positions", role="position", kind="small")
