@@ -11,8 +11,6 @@ __all__ = ["Options", "cost_calculator"]
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`cost_calculator` takes it."""
-
     title = "What does a layer cost?"
     use = (
         "One sequence, one layer, without the four projections that all six have. Move the length "

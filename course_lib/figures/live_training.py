@@ -187,12 +187,6 @@ def train(
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure.
-
-    ``arrangement``: what surrounds each sub-layer, a key of ``FORMULAS`` of the depth explorer;
-    ``warm_up``: whether the learning rate rises from 0 over the first steps.
-    """
-
     title = "A network learns while you watch."
     use = (
         "It has to write eight digits backwards. Choose what surrounds the sub-layers f of its "

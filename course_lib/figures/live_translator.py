@@ -40,14 +40,7 @@ def _sentences() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure.
-
-    Attributes:
-        sentences: German or Korean, their words separated by spaces.
-        sentence: Number of the sentence that is translated, from 0.
-        order: Positions of the source words, a key of :data:`ORDERS`.
-        kilobytes: What a page loads when a reader wants the figure.
-    """
+    """First state; ``order``: positions of the source words, a key of :data:`ORDERS`."""
 
     title = "A trained translator at work."
     use = (

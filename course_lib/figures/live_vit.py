@@ -113,13 +113,8 @@ def _map_names() -> dict[int, str]:
 class Options(Figure):
     """First state of the figure.
 
-    Attributes:
-        shuffled: Whether its patches lie in another order.
-        shown: Whose map is large: 0 for rollout, then each head of each layer.
-        images: Drawings, as base64 of their bytes, row after row, three a pixel.
-        bins: For each tenth of confidence, how many test images were answered so surely, and the
-            share of correct answers among them.
-        kilobytes: What a page loads when a reader wants the figure.
+    ``shown``: whose map is large, 0 for rollout; ``images``: base64 of bytes, row after row, three
+    a pixel; ``bins``: for each tenth of confidence, number of images and share of right answers.
     """
 
     title = "A trained vision transformer at work."

@@ -43,10 +43,7 @@ def config_of(patch_size: int, d_model: int) -> ViTConfig:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`patch_counter` takes it.
-
-    ``costs``: what :func:`patch_counter` finds for every choice; nothing to choose.
-    """
+    """First state; ``costs``: what :func:`patch_counter` finds for every choice."""
 
     title = "How many tokens, and what do they cost?"
     use = (
