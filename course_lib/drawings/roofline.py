@@ -18,12 +18,7 @@ T, WIDTH, BYTES, STEPS, SHARED = 4096, 64, 2, 5, 8
 
 
 class Work(NamedTuple):
-    """Operations and traffic of one head.
-
-    Attributes:
-        operations: Additions, multiplications, and what else counts as one of them.
-        numbers: Read from the large memory, or written there.
-    """
+    """Operations of one head, and how many ``numbers`` it reads from the memory or writes there."""
 
     operations: int
     numbers: int

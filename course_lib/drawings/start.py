@@ -13,11 +13,8 @@ from course_lib.drawings import Page, Part, Sketch, drawing
 class CoursePart:
     """A part of the course.
 
-    Attributes:
-        title: As the table of contents has it.
-        hours: For reading it and its assignments, rounded.
-        chapters: Number and short name of each.
-        then: What its reader can do, in two lines.
+    ``title``: as the table of contents has it; ``hours``: for reading it and its assignments,
+    rounded; ``then``: what its reader can do, in two lines.
     """
 
     title: str

@@ -97,12 +97,7 @@ def decided(
 
 
 def settled(name: str, key: str, results_dir: Path = SHIPPED_RESULTS) -> Settled:
-    """Conclusion of all sizes on one of an experiment's questions; arguments as above.
-
-    Example:
-        >>> settled("no-positions", "control").reach
-        'small'
-    """
+    """Conclusion of all sizes on one of an experiment's questions; arguments as above."""
     what = get(name)
     for found in settle(what, load_records(results_dir, name)):
         if found.question.key == key:

@@ -3,9 +3,6 @@
 A shape stands in one of four corners, and its caption names colour, shape and corner. Six pairs of
 colour and shape are kept back. Every arm scores a picture with five captions, the right one and
 four that differ from it in one word, and learns to score the right one highest.
-
-The sequence-and-space essay orders layouts by what they keep of order and space, and by how many
-weights they have; towers never let a word see a patch, the others do.
 """
 
 from dataclasses import asdict, dataclass

@@ -112,11 +112,6 @@ def gold_links(pairs: Sequence[SentencePair]) -> Tensor:
 
     Row t stands for the query that predicts target word t; the last row of the longest sentence,
     which predicts its end, has no link. Returns boolean ``(B, T, S)``.
-
-    Example:
-        >>> pair = SentencePair(("im", "garten"), ("in", "the", "garden"), ((0, 0), (0, 1), (1, 2)))
-        >>> gold_links([pair]).int().tolist()
-        [[[1, 0], [1, 0], [0, 1], [0, 0]]]
     """
     T = 1 + max(len(pair.target) for pair in pairs)
     S = max(len(pair.source) for pair in pairs)

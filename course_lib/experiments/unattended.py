@@ -91,8 +91,7 @@ def run_all(
 
     The run under way is then cut off; its checkpoint stays, and the next call goes on from there.
     The same holds for Ctrl-C. A run that fails is reported and does not stop the others. Where a
-    process can't set itself an alarm (Windows, a thread of its own), the run under way is finished
-    first.
+    process can't set itself an alarm, the run under way is finished first.
 
     ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns what was written, what failed, what is
     left.
