@@ -96,10 +96,8 @@ def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
 class LayerCost(NamedTuple):
     """Costs of one layer.
 
-    Args:
-        multiplications: Products of two numbers in all of the layer's matrix products.
-        sequential: Steps along the sequence that have to wait for one another.
-        path: Steps from position to position until the first has reached the last.
+    They are products of two numbers, steps that wait for one another, and steps until the first
+    position has reached the last.
     """
 
     multiplications: int

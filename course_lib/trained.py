@@ -219,13 +219,7 @@ def _halved(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_reader(path: Path | None = None) -> TrainedReader:
-    """Load the reader that ``course run read-words`` has trained.
-
-    Example:
-        >>> reader = load_reader()
-        >>> reader.model.config.n_layers, "dogs" in reader.vocabulary
-        (3, True)
-    """
+    """Load the reader that ``course run read-words`` has trained."""
     weights, text = _read("reader", path)
     model = Reader(ReaderConfig(**json.loads(text["config"])))
     model.load_state_dict(weights)
@@ -233,13 +227,7 @@ def load_reader(path: Path | None = None) -> TrainedReader:
 
 
 def load_translator(path: Path | None = None) -> TrainedTranslator:
-    """Load the translator that ``course run read-translation`` has trained.
-
-    Example:
-        >>> translator = load_translator()
-        >>> "hund" in translator.source, "dog" in translator.target
-        (True, True)
-    """
+    """Load the translator that ``course run read-translation`` has trained."""
     weights, text = _read("translator", path)
     model = EncoderDecoder(TransformerConfig(**json.loads(text["config"])))
     model.load_state_dict(weights)
@@ -263,11 +251,7 @@ def load_writer(path: Path | None = None) -> TrainedWriter:
 
 
 def find_checkpoint(name: Name, path: Path | None = None) -> Path:
-    """Find a file of weights as ``course run`` writes it: safetensors, in half precision.
-
-    Raises:
-        FileNotFoundError: If there is none; the message says how to make it.
-    """
+    """Find a file of weights as ``course run`` writes it: safetensors, in half precision."""
     experiment, arm = {
         "reader": ("read-words", "reader"),
         "translator": ("read-translation", "translator"),

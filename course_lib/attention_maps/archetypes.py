@@ -125,8 +125,7 @@ def synthetic_map(
     """Draw a map ``(n, n)`` of a kind; ``noise`` is the random share of each row.
 
     There are at least 8 queries, or 16 if causal, where the first see too few keys to be of any
-    kind. The generator draws what a kind leaves open: the distance, the columns, the blocks, what a
-    heterogeneous map looks at, and the noise.
+    kind. The generator draws what a kind leaves open.
     """
     if kind not in ARCHETYPES:
         raise ValueError(f"kind is {kind!r}, wanted one of {ARCHETYPES}")

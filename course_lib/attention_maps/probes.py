@@ -88,13 +88,7 @@ def control_labels(types: Sequence[Hashable], labels: Tensor, generator: torch.G
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Result of a probe.
-
-    Args:
-        accuracy: On the real labels.
-        control: On control labels.
-        majority: Of always saying the class that is most frequent in training.
-    """
+    """Accuracies of a probe: on the real labels, on control labels, of the most frequent class."""
 
     accuracy: float
     control: float

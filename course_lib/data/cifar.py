@@ -66,13 +66,9 @@ The CIFAR-10 report and much code divide by this one; normalised pixels then dev
 
 @dataclass(frozen=True)
 class Cifar10:
-    """One split of CIFAR-10.
+    """One split of CIFAR-10: bytes ``(N, 3, 32, 32)`` and numbers of ``CLASSES`` ``(N,)``.
 
-    Args:
-        images: ``(N, 3, 32, 32)``, bytes.
-        labels: Numbers of ``CLASSES`` ``(N,)``.
-        variant: "CIFAR-10", or which copy of it: to be named beside every number.
-        sha256: SHA-256 over the six files' checksums: what the variant was recognised by.
+    ``variant``: "CIFAR-10", or which copy; ``sha256``: over the six files' checksums.
     """
 
     images: Tensor

@@ -49,10 +49,7 @@ _HOURS_PER_MONTH = 30 * 24
 class Ett:
     """The whole series as read, R rows.
 
-    Args:
-        name: ``"ETTh1"`` (hourly) or ``"ETTm1"`` (every 15 minutes).
-        dates: Time of each row ``(R,)``, numpy ``datetime64[m]``.
-        values: ``(R, 7)`` float64, in the order of ``COLUMNS``.
+    ``dates`` ``(R,)`` are numpy ``datetime64[m]``, ``values`` ``(R, 7)`` float64 in ``COLUMNS``.
     """
 
     name: EttName

@@ -55,11 +55,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentences and their translations, N of each, as they were written.
-
-    Args:
-        source, target: The two languages.
-    """
+    """Sentences and their translations, N of each, as they were written."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]

@@ -20,13 +20,10 @@ _RGB = torch.tensor(
 
 @dataclass(frozen=True)
 class ShapeImages:
-    """Pictures with K shapes each, and their labels.
+    """Pictures ``(B, 3, H, W)`` in [0, 1] with K shapes each, and their labels.
 
-    Args:
-        images: ``(B, 3, H, W)`` floats in [0, 1].
-        shape, colour: Numbers of ``SHAPES`` and of ``COLOURS``, ``(B, K)``.
-        centre: Row and column of the centre ``(B, K, 2)`` in pixels.
-        radius: Half the width of the shape in pixels ``(B, K)``.
+    Shapes and colours are numbers of ``SHAPES`` and ``COLOURS``, ``(B, K)``; ``centre`` is row and
+    column ``(B, K, 2)``, ``radius`` half the width ``(B, K)``, in pixels.
     """
 
     images: Tensor

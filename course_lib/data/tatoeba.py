@@ -35,11 +35,7 @@ def load_tatoeba(split: TatoebaSplit, download: bool = True, progress: bool = Tr
 
 
 def tatoeba_authors(text: ParallelText) -> dict[str, str]:
-    """Authors to name, by Korean sentence, where pairs of the set are shown, as the licence asks.
-
-    Raises:
-        DataError: As :func:`load_tatoeba`.
-    """
+    """Authors to name, by Korean sentence, where pairs are shown, as the licence asks."""
     named = {(korean, english): authors for english, korean, authors in _rows()}
     return {pair[0]: named[pair] for pair in zip(text.source, text.target, strict=True)}
 

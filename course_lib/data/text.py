@@ -236,11 +236,8 @@ def annotated_text(
 class TextBatch:
     """Sentences as padded tensors, a token at each end included.
 
-    Args:
-        tokens: Numbers of words ``(B, T)``.
-        keep: Boolean ``(B, T)``: ``False`` for padding.
-        relations, marks: By name, boolean ``(B, T, T)`` and ``(B, T)``.
-        clauses: Number of each token's clause ``(B, T)``; -1 for the ends and padding.
+    ``tokens``, ``keep`` (``False`` for padding) and ``clauses`` (-1 there) are ``(B, T)``;
+    relations and marks are, by name, boolean ``(B, T, T)`` and ``(B, T)``.
     """
 
     tokens: Tensor

@@ -19,9 +19,7 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "informer
 class Forecasters:
     """Kept models of ``informer-oil``. Both forecast 24 standardised hours from 96.
 
-    Args:
-        line: Weights of a line and, in the last row, its constant ``(97, 24)``.
-        mean, std: Of the training rows, in degrees.
+    ``line``: weights ``(97, 24)``, the last row a constant; ``mean`` and ``std`` are in degrees.
     """
 
     model: Informer

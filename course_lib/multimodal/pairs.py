@@ -38,12 +38,7 @@ KEPT_BACK = tuple(
 
 @dataclass(frozen=True)
 class CaptionedShapes:
-    """Pictures of one shape each, and the numbers of their captions.
-
-    Attributes:
-        images: ``(B, 3, 16, 16)``, from -1 to 1.
-        caption: Number of each picture's caption in :data:`CAPTIONS`, ``(B,)``.
-    """
+    """Pictures of one shape ``(B, 3, 16, 16)``, from -1 to 1, and numbers of :data:`CAPTIONS`."""
 
     images: Tensor
     caption: Tensor
@@ -61,13 +56,7 @@ def all_captions() -> Tensor:
 
 
 def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> CaptionedShapes:
-    """Cut n single shapes out of larger pictures, the middle missed by at most ``jitter`` pixels.
-
-    Example:
-        >>> made = close_ups(2, torch.Generator().manual_seed(0))
-        >>> [CAPTIONS[n] for n in made.caption]
-        ['a red circle', 'a magenta cross']
-    """
+    """Cut n single shapes out of larger pictures, up to ``jitter`` pixels beside the middle."""
     if jitter < 0:
         raise ValueError(f"jitter is {jitter}, wanted at least 0 pixels")
     made = shape_images(n, generator, size=_AROUND)

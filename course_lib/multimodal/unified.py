@@ -100,12 +100,7 @@ class UnifiedEncoder(nn.Module):
             nn.init.normal_(table, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode pairs as words ``(B, max_len, D)`` and patches ``(B, N, D)``.
-
-        Args:
-            tokens: Numbers of words ``(B, max_len)``, filled up with ``pad``.
-            images: ``(B, C, height, width)``.
-        """
+        """Encode texts and images: words ``(B, max_len, D)`` and patches ``(B, N, D)``."""
         config = self.config
         check_images(images, config.n_channels, config.image_size)
         if tokens.shape != (images.shape[0], config.max_len):

@@ -68,9 +68,7 @@ class WindowAttention(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend inside each window, ``(B * nW, N, D)``, those of one image side by side.
 
-        Args:
-            mask: Boolean ``(nW, N, N)``, the same for each image; ``True`` = may attend.
-            window: Height and width of the windows at hand; the largest if not given.
+        The mask is ``(nW, N, N)``; ``window``: height and width of the windows at hand.
         """
         rows, columns = window or (self.bias.rows, self.bias.columns)
         N = rows * columns
