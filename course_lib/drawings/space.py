@@ -14,7 +14,7 @@ from course_lib.positions import (
     rotate,
     sinusoidal_encoding,
 )
-from course_lib.positions.stretching import stretch_places
+from course_lib.positions.learned import stretch_places
 from course_lib.vit import patchify
 
 # A lighthouse and a sail, a letter for each pixel.

@@ -14,6 +14,7 @@ from course_lib.efficient.block_sparse import (
     fused_block_sparse_attention,
     layout_mask,
     random_blocks,
+    strided_mask,
 )
 from course_lib.efficient.convolutional import (
     ConvolutionalAttention,
@@ -41,5 +42,4 @@ from course_lib.efficient.performer import (
     performer_linear_attention,
     softmax_features,
 )
-from course_lib.efficient.strided import strided_mask
 from course_lib.efficient.tiled import Running, online_attention, online_step

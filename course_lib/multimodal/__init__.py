@@ -7,10 +7,11 @@ from course_lib.multimodal.contrastive import (
     pair_similarities,
     retrieval_accuracy,
 )
-from course_lib.multimodal.costs import search_scores
 from course_lib.multimodal.fusion import (
     GatedCrossAttention,
+    QueryDecoderLayer,
     preceding_image_mask,
+    search_scores,
 )
 from course_lib.multimodal.interleaved import (
     InterleavedConfig,
@@ -28,7 +29,6 @@ from course_lib.multimodal.pairs import (
     close_ups,
     train_towers,
 )
-from course_lib.multimodal.query import QueryDecoderLayer
 from course_lib.multimodal.towers import (
     DualEncoder,
     DualEncoderConfig,
