@@ -1,6 +1,5 @@
 """Claims about the parts of a Transformer block, and about the whole of it."""
 
-import math
 from collections import Counter
 
 import torch
@@ -10,8 +9,6 @@ from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
 from course_lib.layers import DecoderBlock, EncoderBlock, layer_norm, xavier_init
 from course_lib.transformer import Decoder
-from course_lib.transformer.depth import depth_profile
-from course_lib.transformer.mirror import train_mirror
 from course_lib.transformer.wiring import conditioned_block
 
 
@@ -73,35 +70,6 @@ def four_times_as_wide() -> Finding:
         corrected=ratios[0] == 4 and ratios[1] < 1.5,
         evidence=f"widths 512 and 2048: {ratios[0]:g} times as wide, {shares[0]:.0%} of the "
         f"weights of a block; 400 and 512, as configured: {ratios[1]:g} times, {shares[1]:.0%}",
-    )
-
-
-def pre_norm_is_stabler() -> Finding:
-    """Eight blocks learn to read backwards at one learning rate, in both orders."""
-    losses = {}
-    for norm in ("pre", "post"):
-        run = train_mirror(norm, 8, steps=60)
-        losses[norm] = sum(run[-10:]) / 10
-    return Finding(
-        holds=losses["pre"] < 0.5 * losses["post"],
-        evidence=f"loss of 8 blocks after 60 steps without warm-up: {losses['pre']:.2f} in "
-        f"pre-norm, {losses['post']:.2f} in post-norm, {math.log(10):.2f} by guessing",
-    )
-
-
-def residuals_are_dispensable() -> Finding:
-    """Reading backwards without residual connections, and what is left of six blocks' tokens."""
-    losses = {}
-    for n_layers in (1, 6):
-        run = train_mirror("norm", n_layers, steps=80)
-        losses[n_layers] = sum(run[-10:]) / 10
-    diversity = float(depth_profile("norm", 6).diversity[-1])
-    shallow, deep = losses[1] < 1.0, losses[6] < 1.0
-    return Finding(
-        holds=None if shallow != deep else shallow,
-        evidence=f"loss without residual connections: {losses[1]:.2f} with 1 block and "
-        f"{losses[6]:.2f} with 6, {math.log(10):.2f} by guessing; before training the tokens "
-        f"behind 6 blocks differ by {diversity:.0e} of their length",
     )
 
 

@@ -1,7 +1,7 @@
 """Claims about scores, weights and heads: what maps look like, and what they show."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.attention_maps import diagonality, offset_score, stripe_score
@@ -237,47 +237,6 @@ def typical_heads_are_64_wide() -> Finding:
         holds=own == 64,
         corrected=typical == 64 and MultiHeadAttention(400, 8).d_head == own,
         evidence=f"a width of 512 in 8 heads gives {typical}; the report's own 400 gives {own}",
-    )
-
-
-def _worth(n_heads: int) -> list[float]:
-    """Worth of heads that have learned to fetch two neighbours: the error without each."""
-    random = torch.Generator().manual_seed(0)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        attend = MultiHeadAttention(24, n_heads, bias=False)
-        read, write = nn.Linear(1, 24, bias=False), nn.Linear(24, 2, bias=False)
-        places = nn.Parameter(torch.randn(8, 24))
-    parts = (attend, read, write)
-    parameters = [places, *(p for part in parts for p in part.parameters())]
-    optimizer = torch.optim.Adam(parameters, lr=1e-2)
-
-    def error(head_mask: Tensor | None = None) -> Tensor:
-        x = torch.randn(64, 8, 1, generator=random)
-        asks = places.expand(64, 8, 24)
-        wanted = torch.cat([x.roll(1, dims=1), x.roll(-1, dims=1)], dim=-1)
-        out = write(attend(asks, asks, read(x), head_mask=head_mask))
-        return (out - wanted).square().mean()
-
-    for _ in range(200):
-        loss = error()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    with torch.no_grad():
-        masks = 1 - torch.eye(n_heads)
-        return [float(sum(error(mask) - error() for _ in range(8)) / 8) for mask in masks]
-
-
-def heads_complement_each_other() -> Finding:
-    """Take single heads out of two trained layers that solve one task, with two heads and six."""
-    two, six = _worth(2), _worth(6)
-    needed, spare = min(two) > 0.3, min(six) < 0.05
-    return Finding(
-        holds=None if needed and spare else needed,
-        evidence=f"a layer that fetches two numbers with two heads has an error of "
-        f"{min(two):.2f} without either; one that does so with six heads has one of "
-        f"{abs(min(six)):.2f} without the least of them, {max(six):.2f} without the foremost",
     )
 
 

@@ -35,17 +35,7 @@ def first(identifier: str) -> Finding | None:
     return shown(next(claim for claim in CHECKED if claim.id == identifier))
 
 
-# Each of their functions takes seconds, and shows nothing else.
-LONG = {"117", "33", "23"}
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        pytest.param(claim, id=claim.id, marks=pytest.mark.slow if claim.id in LONG else ())
-        for claim in CHECKED
-    ],
-)
+@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id)
 def test_the_verdict_stands_and_its_negation_does_not(claim: Claim) -> None:
     finding = first(claim.id)
     assert contradiction(claim, finding) is None
