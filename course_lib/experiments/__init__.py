@@ -27,15 +27,14 @@ from course_lib.experiments.verify import verify
 from grader.base.errors import Refused
 
 _NAMES = (
-    "contrastive", "cost", "extrapolation", "favit-operators", "image-data-curve", "image-models",
-    "image-recipes", "informer-ablations", "informer-ettm1", "informer-horizons",
-    "informer-oil", "informer-published", "informer-report", "informer-tokens", "no-positions",
-    "norm-depth", "order-tasks", "permutation", "read-translation", "read-words", "scan-orders",
-    "scene-positions", "seq2seq-bottleneck", "translator", "translator-korean", "vit-2026",
-    "vit-ablations", "vit-cifar10", "vit-curves", "vit-positions", "vit-questions", "vit-recipe",
-    "vit-rivals", "vit-study", "writer", "writer-blocks", "writer-positions", "writer-reward",
-    "writer-scaling",
-)  # fmt: skip
+    "contrastive cost extrapolation favit-operators image-data-curve image-models image-recipes "
+    "informer-ablations informer-ettm1 informer-horizons informer-oil informer-published "
+    "informer-report informer-tokens no-positions norm-depth order-tasks permutation "
+    "read-translation read-words scan-orders scene-positions seq2seq-bottleneck translator "
+    "translator-korean vit-2026 vit-ablations vit-cifar10 vit-curves vit-positions "
+    "vit-questions vit-recipe vit-rivals vit-study writer writer-blocks writer-positions "
+    "writer-reward writer-scaling"
+).split()
 # A module has the name of its experiment, which is called EXPERIMENT there; but for these.
 _SHARED = {
     "image-data-curve": ("image_models", "CURVE"),
