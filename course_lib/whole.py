@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+__all__ = ["GPT", "Attention", "Block", "FeedForward", "VisionTransformer", "load"]
+
 
 class Attention(nn.Module):
     """Tokens look at tokens, through several heads.

@@ -47,8 +47,7 @@ class BuildError(Refused, RuntimeError):
 def build(root: Path, *, force: bool = False, echo: Callable[[str], None] = print) -> Path:
     """Build the book, with every warning an error and every cell executed; its first page.
 
-    An interrupted or failed build leaves no stamp, so that the next one starts again with the pages
-    that are missing.
+    An interrupted build leaves no stamp: the next one makes the pages that are missing.
     """
     folder = root / "_build"
     index, stamp = folder / "html" / "index.html", folder / _STAMP
@@ -86,8 +85,7 @@ def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
 def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """Ask every link that leads out of the book whether it still answers.
 
-    Returns what Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
-    ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
+    Returns Sphinx's findings: ``status``, ``uri``, ``filename``, ``lineno`` and ``info`` of each.
     """
     folder = root / "_build"
     output = folder / "linkcheck" / "output.json"

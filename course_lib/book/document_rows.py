@@ -43,9 +43,6 @@ class Reported:
     """A row of a document's table, or a statement of a document, and where it is measured again.
 
     Attributes:
-        metric: What the number is. Where there are records, the key of their results; a dot leads
-            into a nested one.
-        value: The number, in the record's unit; None where the document prints none.
         experiment: Name of the experiment that measures it again, or nothing where none does.
         conclusion: Key of the experiment's question that decides; nothing where the row is what
             others are compared with.
@@ -209,10 +206,7 @@ class DocumentRow:
 
 
 def load_known(results_dir: Path) -> list[Record]:
-    """Read all records, each of an experiment and an arm that exist, or of a benchmark.
-
-    Returns the records, in the order of their names.
-    """
+    """Read all records, each of an experiment and an arm that exist, or of a benchmark."""
     records = load_records(results_dir)
     for record in records:
         if record.experiment in BENCHMARKS:

@@ -257,11 +257,6 @@ def decided(by_page: Mapping[str, Sequence[Card]]) -> str:
 
 
 def _words(name: str) -> str:
-    """A key of a record in words; a name within a nested result comes behind a comma.
-
-    Example:
-        >>> _words("n_parameters"), _words("exact_by_length.3")
-        ('number of parameters', 'exact by length, 3')
-    """
+    """A key of a record in words; a name within a nested result comes behind a comma."""
     name = re.sub("^n_", "number of ", name).replace("_", " ")
     return name.replace(".", ", ", 1)

@@ -82,6 +82,7 @@ class Record:
     """One finished run.
 
     Args:
+        data: The data sets used.
         commit: The checkout's last commit before the run; empty outside a checkout.
         source_sha256: Of the definitions that training reaches, see ``experiments.source``.
         clean: Whether the library was as committed; nothing where that was not asked.
@@ -142,7 +143,12 @@ class Record:
 
 
 def record_name(arm: str, size: str, seed: int) -> str:
-    """File name of a record."""
+    """File name of a record.
+
+    Example:
+        >>> record_name("gru", "cpu", 0)
+        'gru-cpu-0.json'
+    """
     return f"{arm}-{size}-{seed}.json"
 
 

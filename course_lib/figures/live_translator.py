@@ -194,10 +194,6 @@ def search(source: Sequence[str], beam: int, length: int, **how: Any) -> dict[st
     ``length``: number of steps; without any there is one beginning, the empty one; ``how``:
     ``off``, ``places`` and ``masked`` as for :func:`live_translator`. Returns ``words`` of each
     beginning, the end included, the best first, and ``scores``, their log-probabilities.
-
-    Example:
-        >>> search("ein hund schläft .".split(), 2, 5)["words"][0]
-        ['a', 'dog', 'sleeps', '.', '<eos>']
     """
     target = _exact().target
     if not length:

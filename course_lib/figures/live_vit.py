@@ -69,15 +69,7 @@ def _draw(shapes: str, x: float = 0.0, y: float = 0.0) -> Tensor:
 
 
 def draw_pictures(x: float = 0.0, y: float = 0.0) -> dict[str, Tensor]:
-    """Draw a small image of each of a few classes.
-
-    Returns bytes ``(3, 32, 32)`` by the name of the class.
-
-    Example:
-        >>> drawn = draw_pictures()
-        >>> drawn["ship"].shape, set(drawn) < set(CLASSES)
-        (torch.Size([3, 32, 32]), True)
-    """
+    """Draw a small image of each of a few classes: bytes ``(3, 32, 32)`` by the class's name."""
     return {name: _draw(shapes, x, y) for name, shapes in _SHAPES.items()}
 
 
