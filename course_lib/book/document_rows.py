@@ -109,10 +109,7 @@ class DocumentRow:
 
     @property
     def inside(self) -> bool | None:
-        """True if the document's difference, one pair, lies where one more of ours would.
-
-        None where there is none, or no two pairs.
-        """
+        """True if the document's difference lies where one more pair of ours would, if any."""
         if self.conclusion is None or self.difference is None or self.conclusion.verdict.n < 2:
             return None
         low, high = self.conclusion.verdict.prediction_interval

@@ -55,10 +55,7 @@ def report(html_dir: Path) -> dict[str, Any]:
 
 
 def noted(path: Path) -> dict[str, float]:
-    """Seconds that an earlier build has noted.
-
-    Returns seconds by name; nothing if there was no such build.
-    """
+    """Seconds by name that an earlier build has noted; nothing if there was no such build."""
     seconds: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return seconds
 

@@ -102,11 +102,7 @@ class UnsupportedMath(Refused):
 
 
 def mathml(latex: str, *, display: bool = False) -> str:
-    r"""Write a LaTeX formula as one ``<math>`` element.
-
-    Returns the element as a string; its ``alttext`` is the LaTeX source. Raises UnsupportedMath: If
-    the formula is malformed or uses what MathML cannot show.
-    """
+    r"""Write a LaTeX formula as one ``<math>`` element, whose ``alttext`` is the LaTeX source."""
     source = _prepare(latex, display)
     try:
         root = Converter(display="block" if display else "inline").convert_to_element(source)

@@ -60,10 +60,7 @@ class Card:
 
 
 def number(value: float) -> str:
-    """Write a number short enough to be read.
-
-    Returns whole numbers with separators, others with four digits.
-    """
+    """Write a number to be read: a whole one with separators, another with four digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
 
 

@@ -138,10 +138,7 @@ class Page(Parts):
     def weighted(
         self, weights: Tensor, values: Tensor, words: Iterable[str], names: tuple[str, str]
     ) -> Part:
-        """Weights ``(T,)`` times values ``(T, D)``, row by row, and below them their sum.
-
-        A phone repeats the words. ``names``: what values and sum are called.
-        """
+        """Weights ``(T,)`` times values ``(T, D)``, row by row, and below them their sum."""
         products, words = weights[:, None] * values, words if self.s.narrow else ()
         share = self.rows(weights, "weight", bars=True, words=words, name="weights *α*")
         times, given = self.signs("×", share), self.rows(values, "value", name=names[0])
@@ -270,10 +267,7 @@ class Page(Parts):
         self._links.append(draw)
 
     def done(self, *parts: Part, gap: float = 0) -> None:
-        """Place parts along the main axis, in the middle of the sheet, and draw all.
-
-        Without a gap there are 22 between two on a phone, and up to 42 on a page.
-        """
+        """Place parts along the main axis, in the middle of the sheet, and draw all."""
         free = self.s.width - 12 - sum(part.room[0] + part.room[2] for part in parts)
         most = 22 if self.s.narrow else max(8, min(42, free / max(1, len(parts) - 1)))
         whole = self.line(*parts, gap=gap or most)

@@ -22,11 +22,7 @@ from course_lib.drawings.style import HANGUL, rules
 
 
 class Sketch:
-    """One layout of a drawing; wide for a page, narrow for a phone. Its height grows by itself.
-
-    Of all texts it keeps the places, of all shapes too, outermost first, and of arrows the points,
-    and whether they carry the stream.
-    """
+    """One layout of a drawing; wide for a page, narrow for a phone. Its height grows by itself."""
 
     def __init__(self, narrow: bool = False) -> None:
         self.narrow = narrow
@@ -140,10 +136,7 @@ class Sketch:
         gap: float = 12,
         below: float = 10,
     ) -> Iterator[Box]:
-        """Grounds of one size, beside one another on a page and below one another on a phone.
-
-        ``high`` and ``gap`` are those of a page, ``phone`` and ``below`` those of a phone.
-        """
+        """Grounds of one size, beside one another on a page and below one another on a phone."""
         names = [*said]
         high = phone if self.narrow and phone is not None else high
         wide = self.width if self.narrow else (self.width - gap * (len(names) - 1)) / len(names)
@@ -324,10 +317,7 @@ class Sketch:
         self.text(x, y, said, kind="small quiet", at=at)
 
     def flow(self, *boxes: Box, **how: Any) -> None:
-        """A straight arrow from each box to the next: to the right or left, else down or up.
-
-        Of two, the smaller one says where the arrow runs.
-        """
+        """A straight arrow from each box to the next, by the smaller one: across, or up or down."""
         for a, b in pairwise(boxes):
             if a.y < b.bottom and b.y < a.bottom:
                 y = min(a, b, key=lambda box: box.h).cy
@@ -350,11 +340,7 @@ class Sketch:
         return [said for said, _ in self.texts]
 
     def svg(self, *, alone: bool = False) -> str:
-        """The layout as SVG.
-
-        Args:
-            alone: Whether it is in a file of its own, in light colours on a white sheet.
-        """
+        """The layout as SVG; ``alone``: in a file of its own, in light colours on a white sheet."""
         body = "".join("".join(layer) for layer in self._layers)
         every = [*self.shapes, *self._grounds, *(box for _, box in self.texts)]
         heights = [y for line in self.lines for _, y in line]

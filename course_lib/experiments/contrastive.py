@@ -74,11 +74,7 @@ def kept_back(attributes: Tensor) -> Tensor:
 
 
 def scenes(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
-    """Draw pictures with a shape in one of four corners.
-
-    Returns pictures ``(B, 3, 32, 32)`` from -1 to 1, and numbers of colour, shape, row and column
-    ``(B, 4)``.
-    """
+    """Draw pictures ``(B, 3, 32, 32)`` of a shape in a corner, and colour, shape, row, column."""
     # In the middle of its corner: told apart after hundreds of steps and not thousands.
     made = close_ups(n, generator, jitter=0)
     corner = torch.randint(len(QUADRANTS), (n,), generator=generator)
@@ -196,11 +192,7 @@ def swaps(model: nn.Module, test: Batch) -> dict[str, float]:
 
 @torch.no_grad()
 def name_among(model: nn.Module, images: Tensor, candidates: Tensor) -> Tensor:
-    """Candidate that each image's best caption is.
-
-    ``images`` ``(B, 3, 32, 32)``; ``candidates``: attributes ``(C, 4)``. Returns the numbers of
-    candidates ``(B,)``.
-    """
+    """Candidate ``(B,)``, of attributes ``(C, 4)``, that is the best caption of each image."""
     tokens = write(candidates)
     found = [
         model(part, tokens.expand(len(part), -1, -1)).argmax(dim=1) for part in images.split(10)

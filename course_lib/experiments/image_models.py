@@ -192,10 +192,7 @@ class Training(Seeing):
 
 
 def _shifted(pictures: Tensor, most: int, generator: torch.Generator) -> Tensor:
-    """Each picture shifted by up to ``most`` pixels; its mirror image comes in at the edges.
-
-    ``pictures``: bytes ``(B, 3, H, W)``. Returns bytes ``(B, 3, H, W)``.
-    """
+    """Each picture ``(B, 3, H, W)`` shifted by up to ``most`` pixels, mirrored at the edges."""
     n, _, height, width = pictures.shape
     down, right = torch.randint(2 * most + 1, (2, n, 1), generator=generator).to(pictures.device)
     padded = F.pad(pictures.float(), (most,) * 4, mode="reflect").byte()

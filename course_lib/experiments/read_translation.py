@@ -82,11 +82,7 @@ def train(
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> tuple[EncoderDecoder, list[dict[str, float]]]:
-    """Train a translator.
-
-    Returns the trained model, and one row an epoch; ``exact`` is the share of test sentences of
-    both languages that are translated without an error.
-    """
+    """Train a translator: the model, and a row an epoch with the share of exact sentences."""
     model = EncoderDecoder(
         TransformerConfig(
             len(data.source), len(data.target), d_model=config.d_model, n_heads=config.n_heads,

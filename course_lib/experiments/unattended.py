@@ -53,11 +53,7 @@ def missing(
     results_dir: Path = RESULTS_DIR,
     stale: bool = False,
 ) -> list[Missing]:
-    """Runs that the committed sets lack: by the steps of their sizes, in a step the cheapest first.
-
-    ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns the runs; among arms of the same cost seed
-    by seed, so that pairs become complete.
-    """
+    """Runs that the committed sets lack: small steps first, then cheap ones, in pairs."""
     found: list[Missing] = []
     having = [e for e in experiments.values() if size in e.sizes]
     if not having:

@@ -153,10 +153,7 @@ def train(
     arrangement: Arrangement, blocks: int, rate: float = 0.03, warm_up: bool = False,
     seed: int = 1, steps: int = STEPS,
 ) -> Run:  # fmt: skip
-    """Train as the page does: weights, batches and test come from three seeds of their own.
-
-    Returns the run.
-    """
+    """Train as the page does: weights, batches and test come from three seeds of their own."""
     batches = _sequences(3 * seed + 1, steps, BATCH, LENGTH)
     rates = [rate * (min(1.0, (t + 1) / WARM_UP) if warm_up else 1.0) for t in range(steps)]
     if steps:

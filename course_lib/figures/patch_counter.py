@@ -31,10 +31,7 @@ SHIP: Sequence[Rectangle] = (
 
 
 def config_of(patch_size: int, d_model: int) -> ViTConfig:
-    """Make the model that is counted: four blocks and ten classes on images of 32 x 32.
-
-    With patches of 4 and a width of 64 it is the model that comes with the book.
-    """
+    """Make the model that is counted: four blocks and ten classes on images of 32 x 32."""
     return ViTConfig(
         patch_size=patch_size, d_model=d_model, n_layers=4, n_heads=4, d_ff=2 * d_model,
         dropout=0.0, positions="learned",
