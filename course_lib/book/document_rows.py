@@ -227,7 +227,7 @@ def load_reported(
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
         if not isinstance(entry, Mapping):
-            raise Refused(f"{name}: wanted a mapping")
+            raise Refused(f"{name}: expected a mapping")
         try:
             printed = Reported(**entry)
         except Refused as error:
@@ -348,7 +348,7 @@ def _name(entry: Any) -> str:
 def _incomplete(printed: Reported) -> Iterator[str]:
     """Faults of an entry, whatever there is to be measured."""
     if printed.document not in DOCUMENTS:
-        yield f"document is {printed.document!r}, wanted one of {[*DOCUMENTS]}"
+        yield f"document is {printed.document!r}, expected one of {[*DOCUMENTS]}"
     if printed.value is not None and not (printed.metric and printed.setting):
         yield "a value needs its metric and its setting"
     if printed.experiment and not (printed.arm and printed.metric):
@@ -364,7 +364,7 @@ def _unknown(
     if not printed.experiment:
         return
     if printed.experiment not in experiments:
-        yield f"experiment is {printed.experiment!r}, wanted one of {[*experiments]}"
+        yield f"experiment is {printed.experiment!r}, expected one of {[*experiments]}"
         return
     experiment = experiments[printed.experiment]
     if printed.arm not in experiment.arms:

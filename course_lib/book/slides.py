@@ -67,7 +67,7 @@ def deck(root: Path, chapter: str) -> tuple[str, int]:
     """Make slides of chapter ``"03"``, say, from its built pages: one page, and their number."""
     known = chapters(root)
     if chapter not in known:
-        raise Refused(f"there is no chapter {chapter!r}: wanted one of {', '.join(known)}")
+        raise Refused(f"there is no chapter {chapter!r}: expected one of {', '.join(known)}")
     html = root / "_build" / "html"
     if absent := [p for p in [*known[chapter], "book/teaching.html"] if not (html / p).exists()]:
         raise Refused(f"not built: {', '.join(absent)}; run `course book` first")

@@ -115,7 +115,7 @@ def core(book: Sequence[Chapter]) -> list[Chapter]:
 def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") -> list[Week]:
     """Lay chapters out over weeks, about as many minutes in each; all is due on its last day."""
     if weeks < 1:
-        raise Refused(f"{weeks} weeks: wanted at least 1")
+        raise Refused(f"{weeks} weeks: expected at least 1")
     try:
         there = date.min < start and start + timedelta(weeks=weeks) < date.max
     except OverflowError:
@@ -125,7 +125,7 @@ def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") ->
     try:
         where = ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
-        raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
+        raise Refused(f"no time zone {zone!r}; expected one such as Europe/Berlin") from None
     ends = list(accumulate(chapter.total for chapter in book))
     # A chapter belongs where the middle of its minutes lies.
     shares = [(end - c.total / 2) / ends[-1] for c, end in zip(book, ends, strict=True)]

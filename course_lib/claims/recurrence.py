@@ -147,7 +147,7 @@ def _layers_to_reach(connects: list[Tensor]) -> int:
         reached = (pattern & reached).any(dim=-1)
         if reached[-1]:
             return layer
-    raise ValueError("the last position is never reached, wanted patterns that connect it")
+    raise ValueError("the last position is never reached, expected patterns that connect it")
 
 
 def convolution_path_is_logarithmic() -> Finding:

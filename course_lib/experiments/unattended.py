@@ -58,7 +58,7 @@ def missing(
     having = [e for e in experiments.values() if size in e.sizes]
     if not having:
         known = ", ".join(dict.fromkeys(s for e in experiments.values() for s in e.sizes))
-        raise Refused(f"no experiment has the size {size!r}, wanted one of {known}")
+        raise Refused(f"no experiment has the size {size!r}, expected one of {known}")
     for experiment in having:
         due = bill(experiment, size, results_dir=results_dir, stale=stale)
         found += [Missing(experiment, arm, seed, due.each[arm]) for arm, seed in due.todo]
@@ -93,7 +93,7 @@ def run_all(
     left.
     """
     if not minutes > 0:
-        raise Refused(f"minutes is {minutes}, wanted more than 0")
+        raise Refused(f"minutes is {minutes}, expected more than 0")
     todo = missing(experiments, size, results_dir, stale)
     for line in _bill(todo, minutes, size):
         report(line)

@@ -111,9 +111,9 @@ def verdict(
     task can't tell the arms apart: *not testable*.
     """
     if claimed_sign not in (1, -1):
-        raise ValueError(f"claimed_sign is {claimed_sign}, wanted 1 or -1")
+        raise ValueError(f"claimed_sign is {claimed_sign}, expected 1 or -1")
     if margin is not None and not margin > 0:
-        raise ValueError(f"margin is {margin}, wanted more than 0, or None")
+        raise ValueError(f"margin is {margin}, expected more than 0, or None")
     values = [float(value) for value in differences]
     n = len(values)
     if n == 0 or not all(math.isfinite(value) for value in values):

@@ -114,11 +114,11 @@ def entry(**changes: object) -> Claim:
     [
         ({"document": "a blog"}, "document 'a blog'"),
         ({"verdict": "true"}, "verdict 'true'"),
-        ({"show": ""}, "wanted a function"),
-        ({"decided": ["norm-depth/deep"]}, "wanted a function"),
-        ({"cell": "chapters/03_attention"}, "wanted a function"),
-        ({"verdict": "wrong"}, "wanted a note"),
-        ({"verdict": "measured here", "note": "n"}, "wanted the conclusions"),
+        ({"show": ""}, "expected a function"),
+        ({"decided": ["norm-depth/deep"]}, "expected a function"),
+        ({"cell": "chapters/03_attention"}, "expected a function"),
+        ({"verdict": "wrong"}, "expected a note"),
+        ({"verdict": "measured here", "note": "n"}, "expected the conclusions"),
         ({"chapter": "1"}, "chapter is '1': input should be a valid integer"),
     ],
 )
