@@ -5,8 +5,6 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-__all__ = ["alignment_error_rate", "hard_alignment", "ideal_weights"]
-
 
 def ideal_weights(links: Iterable[tuple[int, int]], n_source: int, n_target: int) -> Tensor:
     """The attention weights ``(T, S)`` that show links (source, target) and nothing else.

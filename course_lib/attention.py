@@ -12,12 +12,6 @@ from torch import Tensor, nn
 
 from course_lib.masks import check_bias, check_mask, masked_softmax
 
-__all__ = [
-    "KVCache", "MultiHeadAttention", "Rotate", "attention_weights", "check_attention",
-    "check_dropout", "check_heads", "fused_attention", "merge_heads",
-    "scaled_dot_product_attention", "split_heads",
-]  # fmt: skip
-
 # ``rotate(q, k, offset)`` turns queries ``(B, H, T, Dh)`` and keys ``(B, H, S, Dh)`` by their
 # positions, which begin at ``offset``, and returns both.
 Rotate = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
@@ -44,9 +38,6 @@ def scaled_dot_product_attention(
         mask: Boolean, broadcastable to ``(..., T, S)``; ``True`` = may attend.
         bias: Added to the scaled scores, broadcastable to ``(..., T, S)``.
         scale: Factor on ``q k^T``; ``1 / sqrt(Dh)`` if not given.
-
-    Raises:
-        ValueError: If the shapes don't fit together or the mask is not boolean.
 
     Example:
         A query equal to one of two orthogonal keys picks that key's value; the larger the scale,
@@ -274,8 +265,6 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             k, v: What is searched and what is returned; q and k if not given.
-            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
             rotate: Turns projected queries and keys by their positions before they meet; it gets
                 the number of cached keys, where the positions of the new tokens begin.
             cache: Keys and values of earlier calls, to which this one adds its own; S counts both.
@@ -400,16 +389,11 @@ def check_attention(
     aligned: bool = False,
     **others: Tensor,
 ) -> None:
-    """Refuse queries, keys and values that cannot meet, before a kernel fails with its own words.
+    """Refuse queries, keys and values that cannot meet.
 
-    Every attention function of the course asks it first. Under autocast the precision may differ,
-    because there the kernels bring their inputs to one.
-
-    Args:
-        q, k, v: ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``.
-        n_axes: How many dimensions each must have; 2 or more if not given.
-        aligned: Whether a query stands where its key stands, so that T = S.
-        others: What else they are multiplied with.
+    They are ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``. ``n_axes``: how many
+    dimensions each must have; 2 or more if not given; ``aligned``: whether T = S; ``others``: what
+    else they are multiplied with. Under autocast the precision may differ.
     """
     queries, keys, third = q.shape, k.shape, k if v is None else v
     lead, S = "..." if n_axes is None else "B, H", "T" if aligned else "S"

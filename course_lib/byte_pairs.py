@@ -35,11 +35,7 @@ class BytePairs:
         self._known: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Numbers of the tokens of a text.
-
-        Raises:
-            ValueError: If the text has a character that the alphabet has not.
-        """
+        """Numbers of the tokens of a text."""
         if strange := set(text) - set(self.alphabet):
             raise ValueError(f"text has {''.join(sorted(strange))!r}, which no token holds")
         return [n for word in WORD.findall(text) for n in self._word(word)]

@@ -7,8 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Reliability", "expected_calibration_error", "fit_temperature", "reliability"]
-
 
 class Reliability(NamedTuple):
     """Of each bin ``(M,)``: answers, mean confidence, share that is right; 0 if empty."""

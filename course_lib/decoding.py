@@ -15,11 +15,6 @@ from torch import Generator, Tensor
 
 from course_lib.masks.softmax import certain
 
-__all__ = [
-    "Decoded", "beam_search", "check_target", "decode", "greedy", "keep_top_k", "keep_top_p",
-    "length_norm", "sample",
-]  # fmt: skip
-
 State = TypeVar("State")
 # Tokens (N,) and a state to log-probabilities (N, V) and the next state.
 Step = Callable[[Tensor, State], tuple[Tensor, State]]

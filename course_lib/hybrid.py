@@ -11,11 +11,6 @@ from course_lib.layers import FeedForward, xavier_init
 from course_lib.positions.window import WindowBias
 from course_lib.vit import check_images
 
-__all__ = [
-    "Hybrid", "HybridConfig", "InvertedBottleneck", "RelativeBlock", "SqueezeExcitation",
-    "hybrid_cifar",
-]  # fmt: skip
-
 
 class SqueezeExcitation(nn.Module):
     """Weight each channel by what the whole image has in all channels.
@@ -42,11 +37,6 @@ class InvertedBottleneck(nn.Module):
     has stride 2, and the shortcut a mean over 2x2 and a 1x1 convolution.
 
     Source: Sandler et al., MobileNetV2 (2018), figure 4; Dai et al., CoAtNet (2021), section 2.1.
-
-    Example:
-        >>> block = InvertedBottleneck(8, 16, stride=2).eval()
-        >>> block(torch.zeros(1, 8, 6, 6)).shape
-        torch.Size([1, 16, 3, 3])
     """
 
     def __init__(
@@ -83,13 +73,6 @@ class RelativeBlock(nn.Module):
     Args:
         side: Rows and columns of the grid after the stride.
         stride: 1, or 2 to halve the resolution by a mean over 2x2.
-        d_ff: Hidden width of the feed-forward part; 4 D if not given.
-
-    Example:
-        >>> block = RelativeBlock(8, 16, n_heads=2, side=3, stride=2)
-        >>> out, weights = block(torch.zeros(1, 8, 6, 6), return_weights=True)
-        >>> out.shape, weights.shape
-        (torch.Size([1, 16, 3, 3]), torch.Size([1, 2, 9, 9]))
     """
 
     def __init__(
@@ -148,8 +131,6 @@ class HybridConfig:
         stem_stride: Of the stem: 2 halves the resolution at once, which costs a quarter.
         widths, n_blocks: Channels and blocks of each stage; the stem is as wide as the first.
         n_conv_stages: The first so many stages are convolutional, the rest attends.
-        d_head: Width of a head, which divides the widths of stages that attend.
-        dropout: Probability of dropping in the stages that attend.
 
     Example:
         Two convolutional stages, then attention over as many tokens as 4 x 4 patches would make.
@@ -200,12 +181,6 @@ class Hybrid(nn.Module):
     bias of attention knows offsets.
 
     Source: Dai et al., CoAtNet (2021), section 2.2.
-
-    Example:
-        >>> config = HybridConfig(widths=(8, 16, 32), n_blocks=(1, 1, 2), d_head=16)
-        >>> logits, weights = Hybrid(config)(torch.zeros(5, 3, 32, 32), return_weights=True)
-        >>> logits.shape, [tuple(w.shape) for w in weights]
-        (torch.Size([5, 10]), [(5, 2, 64, 64), (5, 2, 64, 64)])
     """
 
     def __init__(

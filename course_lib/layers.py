@@ -11,10 +11,6 @@ from torch import Tensor, nn
 from course_lib.attention import KVCache, MultiHeadAttention, Rotate
 from course_lib.masks.softmax import certain
 
-__all__ = [
-    "DecoderBlock", "EncoderBlock", "FeedForward", "TiedEmbedding", "layer_norm", "xavier_init",
-]  # fmt: skip
-
 Activation = Literal["relu", "gelu"]
 Norm = Literal["pre", "post"]
 
@@ -99,12 +95,6 @@ class TiedEmbedding(nn.Embedding):
 
     Source: Press and Wolf, Using the Output Embedding to Improve Language Models (2017); Vaswani
     et al. (2017), section 3.4, for the factor ``sqrt(D)`` on the vectors.
-
-    Example:
-        >>> embedding = TiedEmbedding(10, 16, scaled=True)
-        >>> x = embedding(torch.tensor([[3, 1]]))
-        >>> x.shape, embedding.logits(x).shape
-        (torch.Size([1, 2, 16]), torch.Size([1, 2, 10]))
     """
 
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool = False) -> None:
@@ -203,14 +193,8 @@ class EncoderBlock(_Block):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Let the tokens exchange information, then transform each: ``(B, T, D)``.
 
-        Args:
-            mask: Boolean, broadcastable to ``(B, H, T, S)``; ``True`` = may attend. S is T and
-                what is cached.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
-            rotate: Turns queries and keys by their positions.
-            cache: Keys and values of earlier tokens, to which these are added.
-            head_mask: Factors on the output of each head, ``(H,)`` or ``(B, H)``.
-            return_weights: Whether to return the weights ``(B, H, T, S)``, before dropout, too.
+        Arguments as for :meth:`MultiHeadAttention.forward`; the weights ``(B, H, T, S)`` are those
+        before dropout, and S is T and what is cached.
         """
         out = self.attention(
             self._before(x, self.attention_norm), mask=mask, bias=bias, rotate=rotate, cache=cache,
@@ -230,13 +214,6 @@ class DecoderBlock(_Block):
     Arguments as for :class:`EncoderBlock`; the memory is ``d_memory`` = M wide, D if None.
 
     Source: Vaswani et al. (2017), section 3.1 and figure 1.
-
-    Example:
-        >>> block = DecoderBlock(8, n_heads=2, d_ff=16)
-        >>> x, memory = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
-        >>> out, weights, memory_weights = block(x, memory, return_weights=True)
-        >>> out.shape, weights.shape, memory_weights.shape
-        (torch.Size([1, 3, 8]), torch.Size([1, 2, 3, 3]), torch.Size([1, 2, 3, 5]))
     """
 
     def __init__(
@@ -281,17 +258,11 @@ class DecoderBlock(_Block):
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
         """Let tokens ``(B, T, D)`` look at each other, then at the memory, then transform each.
 
-        Args:
-            memory: What the encoder has made of the source, ``(B, S, M)``. It may be left out once
-                the cache holds it.
-            mask: Who sees whom among the tokens: boolean, broadcastable to ``(B, H, T, T')``, where
-                T' is T and what is cached; ``True`` = may attend.
-            memory_mask: Who sees what of the memory: boolean, broadcastable to ``(B, H, T, S)``.
-            bias: Added to the scaled scores of the tokens, broadcastable to ``(B, H, T, T')``.
-            rotate: Turns queries and keys of the tokens by their positions.
-            cache: Of the tokens, which grows, and of the memory, which is fixed.
-            return_weights: Whether to return the weights among the tokens ``(B, H, T, T')`` and on
-                the memory ``(B, H, T, S)``, both before dropout, too.
+        The memory, what the encoder has made of the source, ``(B, S, M)``, may be left out once the
+        cache holds it. ``memory_mask`` says who sees what of it, broadcastable to ``(B, H, T, S)``;
+        mask, bias and rotations are of the tokens. If asked for, the weights among the tokens
+        ``(B, H, T, T')`` and on the memory ``(B, H, T, S)`` follow, both before dropout. Other
+        arguments as for :meth:`EncoderBlock.forward`.
         """
         token_cache, memory_cache = cache or (None, None)
         if memory is None and (memory_cache is None or memory_cache.length == 0):

@@ -9,8 +9,6 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["lookup_scale", "mixing_angle"]
-
 
 def lookup_scale(query: Tensor, keys: Tensor, least: float) -> float:
     """Find the scale from which on attention is a lookup.

@@ -1,8 +1,7 @@
 """Four ways to let the positions of a sequence exchange information, and what each costs.
 
-The layers are as bare as they can be (one head, no bias, no normalisation), so that what is counted
-is what is written. Where a layer sees a window, that is a position and those before it, as in a
-decoder. :func:`layer_cost` predicts; the two functions after it measure.
+The layers are as bare as they can be: one head, no bias, no normalisation. Where a layer sees a
+window, that is a position and those before it. :func:`layer_cost` predicts; what follows measures.
 """
 
 import math
@@ -15,11 +14,6 @@ from torch import Tensor
 
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.masks import masked_softmax
-
-__all__ = [
-    "Kind", "LayerCost", "convolution", "layer_cost", "layers_until_reached", "longest_chain",
-    "recurrent", "restricted_attention", "self_attention",
-]  # fmt: skip
 
 # Names that autograd has for products of matrices and vectors.
 PRODUCTS = ("MmBackward", "BmmBackward", "AddmmBackward", "MvBackward", "ConvolutionBackward")
@@ -35,9 +29,8 @@ def self_attention(
 ) -> tuple[Tensor, Tensor]:
     """Let a sequence attend to itself: ``softmax(x w_q (x w_k)^T / sqrt(Dh)) x w_v``.
 
-    The layer knows no order: permuting the tokens ``(..., T, D)`` permutes the outputs alike.
-    Returns ``(..., T, Dv)`` and the weights ``(..., T, T)``, with projections ``(D, Dh)``,
-    ``(D, Dh)`` and ``(D, Dv)``.
+    Permuting the tokens ``(..., T, D)`` permutes the outputs ``(..., T, Dv)`` alike. Returns the
+    weights ``(..., T, T)``, too; the projections are ``(D, Dh)``, ``(D, Dh)`` and ``(D, Dv)``.
 
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.2, with one head.
     """
@@ -103,10 +96,8 @@ def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
 class LayerCost(NamedTuple):
     """Costs of one layer.
 
-    Args:
-        multiplications: Products of two numbers in all of the layer's matrix products.
-        sequential: Steps along the sequence that have to wait for one another.
-        path: Steps from position to position until the first has reached the last.
+    They are products of two numbers, steps that wait for one another, and steps until the first
+    position has reached the last.
     """
 
     multiplications: int

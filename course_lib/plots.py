@@ -18,11 +18,6 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogFormatterSciNotation
 
-__all__ = [
-    "INK", "PALETTE", "WIDEST", "Picture", "Table", "attention_map", "bars", "canvas", "curves",
-    "interval", "table",
-]  # fmt: skip
-
 Numbers = torch.Tensor | np.ndarray | Sequence[Any]
 
 INK = "#767676"
@@ -88,11 +83,6 @@ class Picture:
         """Text of a plot for readers who hear it.
 
         These are titles, axes and legends; a colour bar comes as axes of its own.
-
-        Example:
-            >>> losses = {"ours": [2, 1], "theirs": [3, 1]}
-            >>> curves([1, 2], losses, xlabel="epoch", ylabel="loss").described()
-            'loss over epoch: ours, theirs'
         """
         parts = []
         for axes in self.figure.axes:
@@ -140,9 +130,6 @@ def attention_map(
         titles: One for each map.
         numbers: Whether to print the weights; by default if a map has at most 80 cells, and all
             maps together ten columns.
-
-    Example:
-        >>> picture = attention_map(torch.eye(2), ["good", "evening"], ["guten", "abend"])
     """
     given = _array(weights)
     maps = given[None] if given.ndim == 2 else given
@@ -254,11 +241,7 @@ def bars(
 ) -> Picture:
     """Draw one bar per name; several runs become their mean with a dot for each.
 
-    Args:
-        values: For each name a number, or one per seed.
-        ylabel: What is measured, with its unit.
-        highlight: Names whose bars get a second colour.
-        label: How to print each mean.
+    ``highlight``: names whose bars get a second colour; ``label``: how to print each mean.
     """
     width = min(4.8, 1.6 + 0.9 * len(values))
     picture, axes = canvas(height=2.7, width=width)
@@ -297,14 +280,8 @@ def interval(
 ) -> None:
     """Draw an interval and, beside it, the values that it is made from.
 
-    Twenty dots on one line hide a bar behind them, so they get a line of their own.
-
-    Args:
-        row: Place of both on the other axis.
-        values, ends: The N values, a dot each; lower and upper end of the interval.
-        upright: Whether values go up, and ``row`` is a place to the right.
-        apart: How far each of the two lies from ``row``: the bar above it and the dots below, or,
-            if upright, the bar left of it.
+    Both are ``apart`` from ``row``, the bar above it and the dots below or, if ``upright`` and
+    values go up, left and right.
     """
     side = -apart if upright else apart
     bar: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt"}

@@ -12,8 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["gru_step", "lstm_step", "rnn_step", "unroll"]
-
 # Hidden state (B, D); an LSTM carries a second one, its cell.
 State = TypeVar("State", Tensor, tuple[Tensor, Tensor])
 

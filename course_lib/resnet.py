@@ -6,8 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["BasicBlock", "ResNet", "ResNetConfig", "ResNetStage", "resnet18"]
-
 
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions whose result is added to what came in.
@@ -89,11 +87,6 @@ class ResNet(nn.Module):
     stride 2 and a pooling with stride 2, would leave 8 x 8 of 32 x 32 pixels to the first stage.
 
     Source: He et al. (2016); the stem is that of section 4.2 for CIFAR-10.
-
-    Example:
-        >>> model = ResNet(ResNetConfig(widths=(8, 16), n_blocks=(1, 1))).eval()
-        >>> [tuple(x.shape) for x in model.features(torch.zeros(5, 3, 32, 32))]
-        [(5, 8, 32, 32), (5, 16, 16, 16)]
     """
 
     def __init__(self, config: ResNetConfig, *, generator: torch.Generator | None = None) -> None:

@@ -4,8 +4,6 @@ import math
 
 from torch import Tensor
 
-__all__ = ["saturation_lead", "score_moments", "softmax_gradient", "softmax_sensitivity"]
-
 
 def score_moments(
     d_head: int,

@@ -11,8 +11,6 @@ from pydantic import ConfigDict, Field, ValidationError, WrapValidator
 
 from grader.base.errors import Refused
 
-__all__ = ["Number", "strict"]
-
 T = TypeVar("T")
 
 

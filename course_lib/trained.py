@@ -28,12 +28,6 @@ from course_lib.seq2seq import Seq2Seq
 from course_lib.transformer import Encoder, EncoderDecoder, PositionedEmbedding, TransformerConfig
 from course_lib.whole import GPT, Block
 
-__all__ = [
-    "Reader", "ReaderConfig", "TrainedReader", "TrainedTranslator", "TrainedWriter",
-    "find_checkpoint", "hide_words", "load_reader", "load_translator", "load_writer",
-    "pack_weights", "pack_writer",
-]  # fmt: skip
-
 Name = Literal["reader", "translator", "writer"]
 _RESULTS = Path(course_lib.__file__).resolve().parent.parent / "book" / "results"
 
@@ -64,14 +58,6 @@ class Reader(nn.Module):
     logits too.
 
     Source: Devlin et al., BERT (2019), section 3.1, for the task; blocks are pre-norm.
-
-    Example:
-        >>> import torch
-        >>> reader = Reader(ReaderConfig(20), generator=torch.Generator().manual_seed(0))
-        >>> tokens = torch.tensor([[1, 7, 8, 2]])
-        >>> logits, weights = reader(tokens, tokens > 0, return_weights=True)
-        >>> logits.shape, weights.shape
-        (torch.Size([1, 4, 20]), torch.Size([3, 1, 4, 4, 4]))
     """
 
     def __init__(self, config: ReaderConfig, *, generator: Generator | None = None) -> None:
@@ -104,7 +90,6 @@ class Reader(nn.Module):
                 a word that was taken away.
             x: Embedded tokens ``(B, T, D)``, instead of looking them up.
             head_mask: Factors on the output of each head in each block, ``(L, H)``.
-            return_weights: Whether to return the weights of all blocks ``(L, B, H, T, T)``, too.
         """
         if keep.shape != tokens.shape:
             raise ValueError(
@@ -234,13 +219,7 @@ def _halved(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_reader(path: Path | None = None) -> TrainedReader:
-    """Load the reader that ``course run read-words`` has trained.
-
-    Example:
-        >>> reader = load_reader()
-        >>> reader.model.config.n_layers, "dogs" in reader.vocabulary
-        (3, True)
-    """
+    """Load the reader that ``course run read-words`` has trained."""
     weights, text = _read("reader", path)
     model = Reader(ReaderConfig(**json.loads(text["config"])))
     model.load_state_dict(weights)
@@ -248,13 +227,7 @@ def load_reader(path: Path | None = None) -> TrainedReader:
 
 
 def load_translator(path: Path | None = None) -> TrainedTranslator:
-    """Load the translator that ``course run read-translation`` has trained.
-
-    Example:
-        >>> translator = load_translator()
-        >>> "hund" in translator.source, "dog" in translator.target
-        (True, True)
-    """
+    """Load the translator that ``course run read-translation`` has trained."""
     weights, text = _read("translator", path)
     model = EncoderDecoder(TransformerConfig(**json.loads(text["config"])))
     model.load_state_dict(weights)
@@ -278,11 +251,7 @@ def load_writer(path: Path | None = None) -> TrainedWriter:
 
 
 def find_checkpoint(name: Name, path: Path | None = None) -> Path:
-    """Find a file of weights as ``course run`` writes it: safetensors, in half precision.
-
-    Raises:
-        FileNotFoundError: If there is none; the message says how to make it.
-    """
+    """Find a file of weights as ``course run`` writes it: safetensors, in half precision."""
     experiment, arm = {
         "reader": ("read-words", "reader"),
         "translator": ("read-translation", "translator"),

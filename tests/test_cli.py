@@ -203,7 +203,7 @@ def test_refusals_say_what_there_is(capsys, tmp_path, monkeypatch):
     assert "there are 00_start, 01_seq2seq" in refused(capsys, "grade", "99_nothing")
     assert "attention.scaled_dot_product" in refused(capsys, "matrix", "attention.nothing")
     assert "at least 1" in refused(capsys, "matrix", "--seeds", "0")
-    assert "wanted one of" in refused(capsys, "data", "nothing")
+    assert "expected one of" in refused(capsys, "data", "nothing")
     assert "experiments are" in refused(capsys, "run", "nothing")
     assert "its own folder" in refused(
         capsys, "grade", "03_attention", "--sample", "--course", str(tmp_path)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
         ("tests/grader/attacks/honest.py", "tests/grader/test_attacks.py", True),
         ("tests/browser/live.py", "tests/figures/test_live_training.py", True),
         ("course_lib/bank/seq2seq/greedy_write.py", "tests/parity/test_parity.py", False),
-        ("course_lib/claims/cost.py", "tests/claims/test_claims.py", True),
+        ("course_lib/claims/recurrence.py", "tests/claims/test_claims.py", True),
         ("course_lib/drawings/space.py", "tests/drawings/test_drawings.py", True),
         # A module's own examples, what it reaches, and a conftest above a test.
         ("course_lib/scaling.py", "course_lib/scaling.py", True),

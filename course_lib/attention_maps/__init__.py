@@ -55,15 +55,3 @@ from course_lib.attention_maps.probes import (
     probe_selectivity,
 )
 from course_lib.attention_maps.roles import head_roles
-
-__all__ = [
-    "ARCHETYPES", "Archetype", "LinearProbe", "ProbeResult", "archetype", "archetype_scores",
-    "attention_distance", "attention_maps", "attention_rollout", "block_score", "column_score",
-    "control_labels", "curve_area", "deletion_curve", "diagonality",
-    "effective_receptive_field", "entropy", "field_side", "gradient_importance",
-    "grid_distances", "head_roles", "layers_to_reach_all", "logit_lens",
-    "max_weight", "mean_relative_position", "monotonicity", "offset_score", "pair_excess",
-    "probe_selectivity", "random_importance", "reachability", "received", "relation_baseline",
-    "relation_score", "residual_stream", "restored_share", "silenced", "silencing_curve",
-    "spare_one_by_one", "stripe_score", "synthetic_map", "top_mass", "uniform_heads",
-]  # fmt: skip

@@ -28,8 +28,6 @@ def archetype(weights: Tensor, *, mask: Tensor | None = None) -> Archetype:
     neighbours), *vertical* (all look at the same keys), *block* (each looks at its own run of
     neighbours). Else *heterogeneous*: what it looks at depends on what the words are.
 
-    The kinds are the patterns essay's; the rule and its numbers are ours.
-
     >>> archetype(torch.block_diag(torch.full((2, 2), 0.5), torch.full((3, 3), 1 / 3)))
     'block'
     """
@@ -127,8 +125,7 @@ def synthetic_map(
     """Draw a map ``(n, n)`` of a kind; ``noise`` is the random share of each row.
 
     There are at least 8 queries, or 16 if causal, where the first see too few keys to be of any
-    kind. The generator draws what a kind leaves open: the distance, the columns, the blocks, what a
-    heterogeneous map looks at, and the noise.
+    kind. The generator draws what a kind leaves open.
     """
     if kind not in ARCHETYPES:
         raise ValueError(f"kind is {kind!r}, wanted one of {ARCHETYPES}")

@@ -15,8 +15,6 @@ def deletion_curve(
 ) -> Tensor:
     """Take tokens away, the most important first, and follow the answer: ``(n_steps + 1, B)``.
 
-    If importance means anything, the curve falls faster than when tokens are taken away at random.
-
     Source: Samek et al., Evaluating the Visualization of What a Deep Neural Network Has Learned
     (2017); for words, DeYoung et al., ERASER (2020), as comprehensiveness.
 

@@ -95,7 +95,6 @@ def effective_receptive_field(
 
     The root mean square over channels, images and random directions in the output's channels. (A
     plain sum over channels would be wrong after a layer norm: it is constant, its gradient is 0.)
-    What a convolution *could* see is far larger than this.
 
     Source: Luo et al., Understanding the Effective Receptive Field in Deep Convolutional Neural
     Networks (2016), section 3; its signal is 1 in place of random.

@@ -74,8 +74,7 @@ class LinearProbe:
 def control_labels(types: Sequence[Hashable], labels: Tensor, generator: torch.Generator) -> Tensor:
     """Give each word a label at random, always the same one, ``(N,)``, in real proportions.
 
-    Nothing about such labels can be in the features but the identity of the word. A probe that
-    learns them has a memory of its own, and its success at the real task proves little.
+    Nothing about such labels can be in the features but the identity of the word.
 
     Source: Hewitt and Liang, Designing and Interpreting Probes with Control Tasks (2019),
     section 2.
@@ -89,13 +88,7 @@ def control_labels(types: Sequence[Hashable], labels: Tensor, generator: torch.G
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Result of a probe.
-
-    Args:
-        accuracy: On the real labels.
-        control: On control labels.
-        majority: Of always saying the class that is most frequent in training.
-    """
+    """Accuracies of a probe: on the real labels, on control labels, of the most frequent class."""
 
     accuracy: float
     control: float

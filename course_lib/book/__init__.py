@@ -2,5 +2,3 @@
 
 from course_lib.book.builder import BuildError, build, epub, links
 from course_lib.book.inspection import report
-
-__all__ = ["BuildError", "build", "epub", "links", "report"]

@@ -47,8 +47,7 @@ class BuildError(Refused, RuntimeError):
 def build(root: Path, *, force: bool = False, echo: Callable[[str], None] = print) -> Path:
     """Build the book, with every warning an error and every cell executed; its first page.
 
-    An interrupted or failed build leaves no stamp, so that the next one starts again with the pages
-    that are missing.
+    An interrupted build leaves no stamp: the next one makes the pages that are missing.
     """
     folder = root / "_build"
     index, stamp = folder / "html" / "index.html", folder / _STAMP
@@ -71,10 +70,7 @@ def build(root: Path, *, force: bool = False, echo: Callable[[str], None] = prin
 
 
 def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
-    """Make an EPUB of the same pages; outputs of cells come from the cache where they hold.
-
-    Returns the path of ``_build/epub/attention-course.epub``.
-    """
+    """Make ``attention-course.epub`` of the same pages, from the cache where it holds."""
     folder = root / "_build"
     _drop_stale(root, folder, force=False)
     bound = folder / "epub" / "attention-course.epub"
@@ -86,8 +82,7 @@ def epub(root: Path, *, echo: Callable[[str], None] = print) -> Path:
 def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """Ask every link that leads out of the book whether it still answers.
 
-    Returns what Sphinx found of each link: ``status`` (``working``, ``redirected``, ``broken``,
-    ``timeout``, ``ignored``, …), ``uri``, ``filename``, ``lineno`` and ``info``.
+    Returns Sphinx's findings: ``status``, ``uri``, ``filename``, ``lineno`` and ``info`` of each.
     """
     folder = root / "_build"
     output = folder / "linkcheck" / "output.json"
@@ -103,10 +98,7 @@ def links(root: Path, *, echo: Callable[[str], None] = print) -> list[dict[str, 
 
 
 def source_key(root: Path) -> str:
-    """Hash everything that the book is made from.
-
-    Returns a hexadecimal digest that changes with any byte of any source.
-    """
+    """Hash everything that the book is made from: it changes with any byte of any source."""
     names = ("_config.yml", "_toc.yml", "course.toml", "CITATION.cff", "LICENSE", "constraints.txt")
     folders = ("book", "course_lib", "grader", "exercises")
     files = [*_files(root, *folders), *map(root.joinpath, names)]
@@ -127,10 +119,7 @@ def _holds(path: Path, key: str) -> bool:
 
 
 def _drop_stale(root: Path, folder: Path, force: bool) -> bool:
-    """Drop the outputs that the present code would not give, and pages read by older directives.
-
-    Returns whether nothing is left, so that every page will be executed.
-    """
+    """Drop outputs that the code would not give now, and old pages; true if nothing is left."""
     cache = folder / ".jupyter_cache"
     locked = [path for path in [root / "constraints.txt"] if path.exists()]
     keys = {"all": sys.version + digest(placed(locked, root))} | page_keys(root)

@@ -314,11 +314,7 @@ def claims(members: Sequence[Card], marks: Mapping[str, str] | None = None) -> I
 
 
 def margins(experiments: Iterable[Experiment], book: Path) -> list[tuple[str, str, int, str]]:
-    """Each margin, of what it is, how many questions have it, and why.
-
-    Raises:
-        ValueError: A question's margin has no reason, or more than one.
-    """
+    """Each margin, of what it is, how many questions have it, and why."""
     reasons = yaml.safe_load((book / "margins.yml").read_text(encoding="utf-8"))
     counts: Counter[int] = Counter()
     for experiment in experiments:

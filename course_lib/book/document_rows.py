@@ -43,9 +43,6 @@ class Reported:
     """A row of a document's table, or a statement of a document, and where it is measured again.
 
     Attributes:
-        metric: What the number is. Where there are records, the key of their results; a dot leads
-            into a nested one.
-        value: The number, in the record's unit; None where the document prints none.
         experiment: Name of the experiment that measures it again, or nothing where none does.
         conclusion: Key of the experiment's question that decides; nothing where the row is what
             others are compared with.
@@ -112,10 +109,7 @@ class DocumentRow:
 
     @property
     def inside(self) -> bool | None:
-        """True if the document's difference, one pair, lies where one more of ours would.
-
-        None where there is none, or no two pairs.
-        """
+        """True if the document's difference lies where one more pair of ours would, if any."""
         if self.conclusion is None or self.difference is None or self.conclusion.verdict.n < 2:
             return None
         low, high = self.conclusion.verdict.prediction_interval
@@ -209,10 +203,7 @@ class DocumentRow:
 
 
 def load_known(results_dir: Path) -> list[Record]:
-    """Read all records, each of an experiment and an arm that exist, or of a benchmark.
-
-    Returns the records, in the order of their names.
-    """
+    """Read all records, each of an experiment and an arm that exist, or of a benchmark."""
     records = load_records(results_dir)
     for record in records:
         if record.experiment in BENCHMARKS:
@@ -236,7 +227,7 @@ def load_reported(
     for i, entry in enumerate(entries, 1):
         name = f"{path.name}, entry {i} ({_name(entry)})"
         if not isinstance(entry, Mapping):
-            raise Refused(f"{name}: wanted a mapping")
+            raise Refused(f"{name}: expected a mapping")
         try:
             printed = Reported(**entry)
         except Refused as error:
@@ -357,7 +348,7 @@ def _name(entry: Any) -> str:
 def _incomplete(printed: Reported) -> Iterator[str]:
     """Faults of an entry, whatever there is to be measured."""
     if printed.document not in DOCUMENTS:
-        yield f"document is {printed.document!r}, wanted one of {[*DOCUMENTS]}"
+        yield f"document is {printed.document!r}, expected one of {[*DOCUMENTS]}"
     if printed.value is not None and not (printed.metric and printed.setting):
         yield "a value needs its metric and its setting"
     if printed.experiment and not (printed.arm and printed.metric):
@@ -373,7 +364,7 @@ def _unknown(
     if not printed.experiment:
         return
     if printed.experiment not in experiments:
-        yield f"experiment is {printed.experiment!r}, wanted one of {[*experiments]}"
+        yield f"experiment is {printed.experiment!r}, expected one of {[*experiments]}"
         return
     experiment = experiments[printed.experiment]
     if printed.arm not in experiment.arms:

@@ -24,14 +24,11 @@ _CSS_URL = re.compile(r"""(?:url\(|@import\s+)\s*["']?((?:https?:)?//[^"')\s]+)"
 
 
 def report(html_dir: Path) -> dict[str, Any]:
-    """Describe a built book.
+    """Describe a built book, as ``json.dumps`` takes it.
 
-    Returns a dictionary that ``json.dumps`` takes: ``pages`` with their sizes, ``bytes`` and
-    ``static_bytes``, the ``largest`` files, how many ``chapters``, ``interactive`` figures,
-    ``drawings``, ``captions`` and ``glossary_links``, ``third_party`` (what a page would load from
-    another host: must be empty), ``broken_links`` (within the book, to no file or to no place on a
-    page: must be empty), ``missing_alt`` (pictures that say nothing to who can't see them: must be
-    empty), ``execution`` (seconds of each executed page) and ``build_seconds`` of the last build.
+    ``third_party`` (what a page would load from another host), ``broken_links`` (within the book)
+    and ``missing_alt`` (pictures that say nothing to who can't see them) must be empty;
+    ``execution`` has the seconds of each executed page, ``build_seconds`` those of the last build.
     """
     files = sorted(path for path in html_dir.rglob("*") if path.is_file())
     sizes = {place: path.stat().st_size for place, path in placed(files, html_dir).items()}
@@ -58,10 +55,7 @@ def report(html_dir: Path) -> dict[str, Any]:
 
 
 def noted(path: Path) -> dict[str, float]:
-    """Seconds that an earlier build has noted.
-
-    Returns seconds by name; nothing if there was no such build.
-    """
+    """Seconds by name that an earlier build has noted; nothing if there was no such build."""
     seconds: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return seconds
 

@@ -29,7 +29,7 @@ def lines_without_docstring(path: Path, name: str) -> str:
         # The last of a name, behind its overloads, is the one that Sphinx shows.
         named = [node for node in inside if getattr(node, "name", None) == part]
         if not named:
-            raise Refused(f"{path.name} has no {name}: wanted a function, class or method")
+            raise Refused(f"{path.name} has no {name}: expected a function, class or method")
         definition = named[-1]
     assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if ast.get_docstring(definition) is None:

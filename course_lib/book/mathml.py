@@ -1,10 +1,8 @@
 r"""LaTeX formulas as MathML that browsers draw without any script.
 
-``latex2mathml`` does the parsing.  Around it stand the things a page needs: what it drops in
-silence (unknown commands, unknown environments, an unescaped ``&``) becomes an error, what
-MathML Core no longer knows (``mathvariant``, ``columnalign``, spacing of named functions) is
-rewritten, and only known elements and attributes come out, so that a formula typed by a stranger
-cannot smuggle markup into a page.
+``latex2mathml`` does the parsing. What it drops in silence becomes an error here, what MathML Core
+no longer knows is rewritten, and only known elements and attributes come out, so that a formula
+typed by a stranger cannot smuggle markup into a page.
 """
 
 import html
@@ -104,11 +102,7 @@ class UnsupportedMath(Refused):
 
 
 def mathml(latex: str, *, display: bool = False) -> str:
-    r"""Write a LaTeX formula as one ``<math>`` element.
-
-    Returns the element as a string; its ``alttext`` is the LaTeX source. Raises UnsupportedMath: If
-    the formula is malformed or uses what MathML cannot show.
-    """
+    r"""Write a LaTeX formula as one ``<math>`` element, whose ``alttext`` is the LaTeX source."""
     source = _prepare(latex, display)
     try:
         root = Converter(display="block" if display else "inline").convert_to_element(source)

@@ -128,10 +128,7 @@ class Site:
 
 
 def write_notebooks(root: Path, target: Path) -> list[Path]:
-    """Write a notebook for every page with code, and those of the assignments.
-
-    Returns the notebooks, in the order of the book.
-    """
+    """Write notebooks of all pages with code, and of the assignments, in the order of the book."""
     import nbformat
 
     site = Site.of(root)
@@ -159,10 +156,7 @@ def assignment(path: Path, site: Site) -> Any:
 
 
 def notebook(name: str, site: Site) -> Any:
-    """Make the notebook of one page.
-
-    Returns a notebook without outputs; the same page gives the same bytes.
-    """
+    """Make the notebook of one page, without outputs; the same page gives the same bytes."""
     import jupytext
     from nbformat.v4 import new_code_cell, new_markdown_cell
 

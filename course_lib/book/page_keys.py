@@ -35,10 +35,7 @@ def page_keys(root: Path) -> dict[str, str]:
 
 
 def files(cells: Iterable[str], root: Path) -> set[Path]:
-    """The files that the code of a page can see.
-
-    Returns modules of the library, data files beside them, records.
-    """
+    """The files that the code of a page can see: modules, data beside them, records."""
     nodes = [node for cell in cells for node in ast.walk(_parsed(cell))]
     said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     places = {text.replace("-", "_").replace(".", "/") for text in said if len(text) < 100}

@@ -83,10 +83,7 @@ def pdf(
 
 
 def _number(writer: Any, window: Any) -> None:
-    """Put its number on each sheet: a browser counts those of one page only.
-
-    So it prints as many empty sheets with nothing but a foot, which are laid on top.
-    """
+    """Number each sheet by empty sheets with a foot, as a browser counts those of one page only."""
     from pypdf import PdfReader
 
     count = len(writer.pages)

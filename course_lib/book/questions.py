@@ -14,22 +14,22 @@ def fault_of(name: str, data: Any) -> str | None:
     if not SLUG.fullmatch(name):
         return "a name is lower-case words joined by hyphens"
     if not isinstance(data, dict) or set(data) - {"outcome", "order"} != {"stem", "options"}:
-        return "wanted the keys stem and options, and perhaps outcome and order"
+        return "expected the keys stem and options, and perhaps outcome and order"
     if data.get("order", "kept") != "kept":
-        return f"order is {data['order']!r}, wanted 'kept' or no such key"
+        return f"order is {data['order']!r}, expected 'kept' or no such key"
     options = data["options"]
     if not isinstance(options, list) or len(options) not in (3, 4):
-        return "wanted three or four options"
+        return "expected three or four options"
     for option in options:
         wanted = (
             {"text", "right", "why"} if option.get("right") else {"text", "misconception", "why"}
         )
         if set(option) != wanted:
-            return f"option {option.get('text')!r} has {sorted(option)}, wanted {sorted(wanted)}"
+            return f"option {option.get('text')!r} has {sorted(option)}, expected {sorted(wanted)}"
         if "misconception" in option and not SLUG.fullmatch(option["misconception"]):
             return f"misconception {option['misconception']!r} is not a slug"
     if sum(bool(option.get("right")) for option in options) != 1:
-        return "wanted exactly one right option"
+        return "expected exactly one right option"
     return None
 
 

@@ -60,10 +60,7 @@ class Card:
 
 
 def number(value: float) -> str:
-    """Write a number short enough to be read.
-
-    Returns whole numbers with separators, others with four digits.
-    """
+    """Write a number to be read: a whole one with separators, another with four digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
 
 
@@ -257,11 +254,6 @@ def decided(by_page: Mapping[str, Sequence[Card]]) -> str:
 
 
 def _words(name: str) -> str:
-    """A key of a record in words; a name within a nested result comes behind a comma.
-
-    Example:
-        >>> _words("n_parameters"), _words("exact_by_length.3")
-        ('number of parameters', 'exact by length, 3')
-    """
+    """A key of a record in words; a name within a nested result comes behind a comma."""
     name = re.sub("^n_", "number of ", name).replace("_", " ")
     return name.replace(".", ", ", 1)

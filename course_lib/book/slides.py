@@ -64,14 +64,10 @@ def chapters(root: Path) -> dict[str, list[str]]:
 
 
 def deck(root: Path, chapter: str) -> tuple[str, int]:
-    """Make a chapter's slides from its built pages.
-
-    ``chapter``: two digits, such as ``"03"``. Returns the text of a page that needs no other file,
-    and how many slides it has.
-    """
+    """Make slides of chapter ``"03"``, say, from its built pages: one page, and their number."""
     known = chapters(root)
     if chapter not in known:
-        raise Refused(f"there is no chapter {chapter!r}: wanted one of {', '.join(known)}")
+        raise Refused(f"there is no chapter {chapter!r}: expected one of {', '.join(known)}")
     html = root / "_build" / "html"
     if absent := [p for p in [*known[chapter], "book/teaching.html"] if not (html / p).exists()]:
         raise Refused(f"not built: {', '.join(absent)}; run `course book` first")

@@ -113,15 +113,9 @@ def core(book: Sequence[Chapter]) -> list[Chapter]:
 
 
 def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") -> list[Week]:
-    """Lay chapters out over weeks, about as many minutes in each; all is due on its last day.
-
-    Example:
-        >>> two = [Chapter(f"0{n}_x", "X", "", 60, 100, 9.0, ()) for n in (1, 2)]
-        >>> [len(week.chapters) for week in plan(two, 3, date(2026, 10, 12))]
-        [1, 1, 0]
-    """
+    """Lay chapters out over weeks, about as many minutes in each; all is due on its last day."""
     if weeks < 1:
-        raise Refused(f"{weeks} weeks: wanted at least 1")
+        raise Refused(f"{weeks} weeks: expected at least 1")
     try:
         there = date.min < start and start + timedelta(weeks=weeks) < date.max
     except OverflowError:
@@ -131,7 +125,7 @@ def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") ->
     try:
         where = ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
-        raise Refused(f"no time zone {zone!r}; wanted one such as Europe/Berlin") from None
+        raise Refused(f"no time zone {zone!r}; expected one such as Europe/Berlin") from None
     ends = list(accumulate(chapter.total for chapter in book))
     # A chapter belongs where the middle of its minutes lies.
     shares = [(end - c.total / 2) / ends[-1] for c, end in zip(book, ends, strict=True)]
@@ -166,12 +160,7 @@ def rows(weeks: Sequence[Week]) -> list[list[str]]:
 
 
 def table(weeks: Sequence[Week]) -> str:
-    """A plan as a Markdown table.
-
-    Example:
-        >>> print(table([Week(1, date(2026, 12, 21))]).splitlines()[-1])
-        | 1 | 2026-12-21 | nothing new |  |  |  |  |  |
-    """
+    """A plan as a Markdown table."""
     lines = [HEADINGS, ["---"] * len(HEADINGS), *rows(weeks)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -19,10 +19,7 @@ MANUAL = re.compile(r'^\+\+\+ (\{"nbgrader".*\})$', re.MULTILINE)
 
 @dataclass(frozen=True)
 class Task:
-    """One row: something that a student is asked for.
-
-    ``exercise``: what checks it; None for an answer in writing, which a person grades.
-    """
+    """One row: something that a student is asked for, in writing where no exercise checks it."""
 
     title: str
     exercise: Exercise | None

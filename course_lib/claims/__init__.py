@@ -2,5 +2,3 @@
 
 from course_lib.claims.finding import Finding
 from course_lib.claims.ledger import Claim, contradiction, load_claims, shown
-
-__all__ = ["Claim", "Finding", "contradiction", "load_claims", "shown"]

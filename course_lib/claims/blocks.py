@@ -1,6 +1,6 @@
-"""Claims about the parts of a Transformer block and what surrounds them."""
+"""Claims about the parts of a Transformer block, and about the whole of it."""
 
-import math
+from collections import Counter
 
 import torch
 from torch import Tensor, nn
@@ -8,32 +8,12 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
 from course_lib.layers import DecoderBlock, EncoderBlock, layer_norm, xavier_init
-from course_lib.positions import sinusoidal_positions
-from course_lib.transformer.depth import depth_profile
-from course_lib.transformer.mirror import train_mirror
+from course_lib.transformer import Decoder
+from course_lib.transformer.wiring import conditioned_block
 
 
 def _randn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-@torch.no_grad()
-def input_flows_unaltered() -> Finding:
-    """Tokens behind a block whose parts add nothing."""
-    x = _randn(2, 10, 64) + sinusoidal_positions(10, 64)
-    moved = {}
-    for norm in ("pre", "post"):
-        block = EncoderBlock(64, 4, 128, norm=norm)
-        for matrix in (block.attention.out_proj, block.feed_forward.out_proj):
-            for parameter in matrix.parameters():
-                parameter.zero_()
-        moved[norm] = float((block(x) - x).norm() / x.norm())
-    return Finding(
-        holds=max(moved.values()) == 0,
-        corrected=moved["pre"] == 0 and moved["post"] > 0.1,
-        evidence="tokens with positions, through a block whose parts add 0, are moved by "
-        f"{moved['post']:.0%} of their length in post-norm and {moved['pre']:.0%} in pre-norm",
-    )
 
 
 @torch.no_grad()
@@ -93,47 +73,6 @@ def four_times_as_wide() -> Finding:
     )
 
 
-def pre_norm_is_stabler() -> Finding:
-    """Eight blocks learn to read backwards at one learning rate, in both orders."""
-    losses = {}
-    for norm in ("pre", "post"):
-        run = train_mirror(norm, 8, steps=60)
-        losses[norm] = sum(run[-10:]) / 10
-    return Finding(
-        holds=losses["pre"] < 0.5 * losses["post"],
-        evidence=f"loss of 8 blocks after 60 steps without warm-up: {losses['pre']:.2f} in "
-        f"pre-norm, {losses['post']:.2f} in post-norm, {math.log(10):.2f} by guessing",
-    )
-
-
-def stack_needs_a_last_norm() -> Finding:
-    """Variance of the stream of pre-norm over depth, before and after a last norm."""
-    grown = {L: float(depth_profile("pre", L).variance[-1]) for L in (1, 6, 12, 24)}
-    listed = ", ".join(f"{value:.1f} after {L}" for L, value in grown.items())
-    normed = float(layer_norm(grown[24] ** 0.5 * _randn(64, 64)).var(correction=0))
-    return Finding(
-        holds=max(grown.values()) < 2,
-        corrected=grown[24] > 3 * grown[6] / 2 > 3 and abs(normed - 1) < 0.01,
-        evidence=f"variance of the stream: {listed} blocks; behind a last norm {normed:.2f}",
-    )
-
-
-def residuals_are_dispensable() -> Finding:
-    """Reading backwards without residual connections, and what is left of six blocks' tokens."""
-    losses = {}
-    for n_layers in (1, 6):
-        run = train_mirror("norm", n_layers, steps=80)
-        losses[n_layers] = sum(run[-10:]) / 10
-    diversity = float(depth_profile("norm", 6).diversity[-1])
-    shallow, deep = losses[1] < 1.0, losses[6] < 1.0
-    return Finding(
-        holds=None if shallow != deep else shallow,
-        evidence=f"loss without residual connections: {losses[1]:.2f} with 1 block and "
-        f"{losses[6]:.2f} with 6, {math.log(10):.2f} by guessing; before training the tokens "
-        f"behind 6 blocks differ by {diversity:.0e} of their length",
-    )
-
-
 def xavier_variance() -> Finding:
     """Variance of an initialised matrix of widths 400 and 512, for weights and a layer."""
     layer = nn.Linear(400, 512)
@@ -163,4 +102,82 @@ def tiny_epsilon() -> Finding:
         evidence=f"1e-12 is {half:g} in float16; rounding noise around 123.4 comes out with a "
         f"standard deviation of {out[1e-12]:.2f}, with 1e-5 of {out[1e-5]:.4f}; a constant token "
         f"gives {constant:g}",
+    )
+
+
+def only_queries_are_recomputed() -> Finding:
+    """Count which projections a decoder calls while it writes, and compare with no cache."""
+    random = torch.Generator().manual_seed(0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        decoder = Decoder(16, n_heads=2, d_ff=32, n_layers=1).eval()
+    x, memory = (torch.randn(1, n, 16, generator=random) for n in (8, 5))
+    calls: Counter[str] = Counter()
+
+    def note(name: str) -> None:
+        decoder.get_submodule(name).register_forward_hook(
+            lambda *_: calls.update([name.removeprefix("blocks.0.")])
+        )
+
+    linear = [name for name, part in decoder.named_modules() if isinstance(part, nn.Linear)]
+    for name in linear:
+        note(name)
+    caches = decoder.make_caches()
+    with torch.no_grad():
+        steps = [decoder(x[:, t : t + 1], memory if t == 0 else None, caches=caches)
+                 for t in range(8)]  # fmt: skip
+        error = float((torch.cat(steps, dim=1) - decoder(x, memory)).abs().max())
+    # The last pass, without caches, called each once more.
+    counts = {name: number - 1 for name, number in calls.items()}
+    once = sorted(name for name, number in counts.items() if number == 1)
+    of_memory = [name for name in once if name.endswith(("k_proj", "v_proj"))]
+    each = [name for name, number in counts.items() if number == 8]
+    return Finding(
+        holds=all(name.endswith("q_proj") for name in each),
+        corrected=len(once) == len(of_memory) == 2
+        and len(each) == len(linear) - 2
+        and error < 1e-5,
+        evidence=f"in 8 steps {len(once)} of {len(linear)} linear maps of a decoder block run once "
+        f"({', '.join(once)}), the other {len(each)} at every step; the outputs differ by "
+        f"{error:.0e} from those without a cache",
+    )
+
+
+def _sequences() -> tuple[Tensor, Tensor]:
+    random = torch.Generator().manual_seed(0)
+    return torch.randn(1, 4, 8, generator=random), torch.randn(1, 6, 8, generator=random)
+
+
+def llava_cross_attends() -> Finding:
+    """Compare blocks with a decoder alone that reads picture and words in one sequence."""
+    own, memory = _sequences()
+    stream = torch.cat([memory, own], dim=1)
+    alone = conditioned_block("gpt", stream, memory)[:, 6:]
+    apart = {
+        name: float((conditioned_block(name, own, memory, gate=1.0) - alone).abs().max())
+        for name in ("llava", "flamingo", "bart")
+    }
+    return Finding(
+        holds=apart["llava"] > 1e-3,
+        corrected=apart["llava"] < 1e-6 < min(apart["flamingo"], apart["bart"]),
+        evidence=f"LLaVA's wiring differs by {apart['llava']:.0e} from a decoder alone that reads "
+        f"the picture as its first words, Flamingo's by {apart['flamingo']:.2f}",
+    )
+
+
+def conditioned_module_asks() -> Finding:
+    """Ask of each wiring whether a token at which nobody looks still asks for the memory."""
+    own, memory = _sequences()
+    # A memory of one token is fetched whole by whoever asks for it in a softmax of its own.
+    single = memory[:, :1]
+    fetched = {}
+    for name in ("bart", "whisper", "stable-diffusion", "llava"):
+        moved = conditioned_block(name, own, single + 1) - conditioned_block(name, own, single)
+        fetched[name] = float((moved - 1).abs().max())
+    asks = [name for name, error in fetched.items() if error < 1e-5]
+    return Finding(
+        holds=len(asks) == len(fetched),
+        corrected=asks == ["bart", "whisper", "stable-diffusion"] and fetched["llava"] > 0.1,
+        evidence=f"a memory of one token reaches every asking token whole in {', '.join(asks)}; in "
+        f"LLaVA it competes with the words, and up to {fetched['llava']:.2f} of it is missing",
     )

@@ -59,11 +59,11 @@ class Claim:
             raise Refused(f"verdict {self.verdict!r}, not in {[*VERDICTS]}")
         ways = sum(map(bool, (self.show, self.decided, self.cell)))
         if ways != (self.verdict != "not checkable"):
-            raise Refused("wanted a function, conclusions or a page, unless it is not checkable")
+            raise Refused("expected a function, conclusions or a page, unless it is not checkable")
         if not self.note and self.verdict != "holds":
-            raise Refused(f"wanted a note that says why it is {self.verdict}")
+            raise Refused(f"expected a note that says why it is {self.verdict}")
         if self.verdict == "measured here" and not self.decided:
-            raise Refused("wanted the conclusions by which it is measured here")
+            raise Refused("expected the conclusions by which it is measured here")
 
 
 def load_claims(path: Path) -> list[Claim]:

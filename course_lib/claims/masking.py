@@ -1,4 +1,4 @@
-"""Claims about masks: what they mean, what shape they have, whom they let look."""
+"""Claims about masks: what they mean, whom they let look, and the numbers they work with."""
 
 import torch
 import torch.nn.functional as F
@@ -11,22 +11,6 @@ from course_lib.masks import causal_mask, padding_mask, sliding_window_mask
 
 def _random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
-
-
-def causal_snippet() -> Finding:
-    """Fill what lies above the diagonal, and compare with torch's causal kernel."""
-    q, k, v = _random(3, 5, 8)
-    scores = q @ k.T / 8**0.5
-    before = scores.clone()
-    above = torch.triu(torch.ones(5, 5), diagonal=1).bool()
-    out = scores.masked_fill_(above, float("-inf")).softmax(dim=-1) @ v
-    error = float((out - F.scaled_dot_product_attention(q, k, v, is_causal=True)).abs().max())
-    changed = int((scores != before).sum())
-    return Finding(
-        holds=error < 1e-5,
-        evidence=f"it differs from torch's causal attention by at most {error:.1g}; {changed} of "
-        "the caller's 25 scores were overwritten on the way",
-    )
 
 
 def position_of_the() -> Finding:
@@ -146,4 +130,45 @@ def window_size() -> Finding:
         holds=all(count == w for w, count in seen.items()),
         corrected=all(count == 2 * (w // 2) + 1 for w, count in seen.items()),
         evidence=f"a position in the middle sees {listed}; the first one sees {edge} for 8",
+    )
+
+
+_SCORES = torch.tensor([[1.0, 2.0, 3.0, 0.5], [1.0, 2.0, 3.0, 0.5]])
+# The first query may see two keys, the second one none.
+_MASK = torch.tensor([[True, True, False, False], [False] * 4])
+
+
+def _filled(number: float, dtype: torch.dtype = torch.float32) -> Tensor:
+    return _SCORES.to(dtype).masked_fill(~_MASK, number).softmax(dim=-1)
+
+
+def dropped_weights_are_weights() -> Finding:
+    """Row sums before and after dropout with probability one half."""
+    random = torch.Generator().manual_seed(0)
+    weights = torch.randn(3, 6, generator=random).softmax(dim=-1)
+    kept = torch.bernoulli(torch.full((3, 6), 0.5), generator=random)
+    before, after = weights.sum(dim=-1), (weights * kept / 0.5).sum(dim=-1)
+    listed = ", ".join(f"{total:.2f}" for total in after.tolist())
+    return Finding(
+        holds=torch.allclose(after, torch.ones(3), atol=1e-5),
+        corrected=torch.allclose(before, torch.ones(3), atol=1e-5),
+        evidence=f"after dropout the rows add up to {listed}, before it to {float(before[0]):.2f}",
+    )
+
+
+def large_number_masks_in_16_bits() -> Finding:
+    """Fill in -1e9 in both formats of 16 bits."""
+    said = {}
+    for dtype in (torch.bfloat16, torch.float16):
+        try:
+            left = float(_filled(-1e9, dtype)[0, 2:].max())
+            said[dtype] = "hides its keys" if left == 0 else f"leaves them {left:.2f}"
+        except RuntimeError:
+            said[dtype] = "is refused"
+    half, brain = said[torch.float16], said[torch.bfloat16]
+    return Finding(
+        holds=half == brain == "hides its keys",
+        corrected=brain == "hides its keys" and half == "is refused",
+        evidence=f"-1e9 {brain} in bfloat16 and {half} in float16, whose numbers end at "
+        f"{torch.finfo(torch.float16).max:,.0f}",
     )

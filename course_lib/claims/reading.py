@@ -1,9 +1,13 @@
-"""Claims about reading attention: what maps look like, and what they show."""
+"""Claims about scores, weights and heads: what maps look like, and what they show."""
 
 import torch
+from torch import Tensor
 
-from course_lib.attention_maps import diagonality, stripe_score
+from course_lib.attention import MultiHeadAttention, attention_weights
+from course_lib.attention_maps import diagonality, offset_score, stripe_score
 from course_lib.claims.finding import Finding
+from course_lib.positions import sinusoidal_positions
+from course_lib.transformer import Encoder
 
 
 def columns_are_hubs() -> Finding:
@@ -60,4 +64,234 @@ def weights_do_not_explain() -> Finding:
         holds=apart > 0.25 and change < 1e-9,
         evidence=f"of 12 keys of width 4, {apart:.0%} of the attention can be moved elsewhere, and "
         f"the output changes by {change:.0e}",
+    )
+
+
+_SENTENCE = "The animal didn't cross the street because it was too tired".split()
+_ROW_OF_IT = (0.02, 0.42, 0.05, 0.03, 0.03, 0.08, 0.15, 0.06, 0.04, 0.31)
+
+
+def row_of_it() -> Finding:
+    """Add up the printed weights of "it"."""
+    total = sum(_ROW_OF_IT)
+    slack = len(_ROW_OF_IT) * 0.005
+    return Finding(
+        holds=abs(total - 1) <= slack and len(_ROW_OF_IT) == len(_SENTENCE),
+        evidence=f"{len(_ROW_OF_IT)} printed weights for {len(_SENTENCE)} words add up to "
+        f"{total:.2f}, where rounding explains at most {1 + slack:.2f}",
+    )
+
+
+def distances_from_it() -> Finding:
+    """Count the words between "it" and what it attends to."""
+    it = _SENTENCE.index("it")
+    animal, tired = it - _SENTENCE.index("animal"), _SENTENCE.index("tired") - it
+    return Finding(
+        holds=(animal, tired) == (6, 3),
+        evidence=f"“animal” stands {animal} words before “it”, “tired” {tired} words after",
+    )
+
+
+def weights_of_i_love_you() -> Finding:
+    """Add up the three weights of the lecture's example."""
+    total = 0.72 + 0.15 + 0.13
+    return Finding(holds=abs(total - 1) < 1e-9, evidence=f"0.72 + 0.15 + 0.13 = {total:.2f}")
+
+
+def weights_show_influence() -> Finding:
+    """Does the key with the largest weight change the output most when it is left out?"""
+    weights = torch.tensor([0.6, 0.3, 0.1])
+    cases = {
+        "different values": torch.tensor([1.0, -1.0, 0.5]),
+        # The favourite only repeats what the others say on average.
+        "a redundant favourite": torch.tensor([-0.5, -1.0, 1.0]),
+    }
+    agrees = {name: _most_influential(weights, v) == 0 for name, v in cases.items()}
+    verdicts = set(agrees.values())
+    said = "; ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in agrees.items())
+    return Finding(
+        holds=verdicts.pop() if len(verdicts) == 1 else None,
+        evidence="the same weights 0.6, 0.3, 0.1, and whether leaving out the first key changes "
+        f"the output most: {said}",
+    )
+
+
+def _most_influential(weights: Tensor, values: Tensor) -> int:
+    whole = weights @ values
+    changes = []
+    for i in range(len(weights)):
+        rest = torch.arange(len(weights)) != i
+        changes.append(abs(float(weights[rest] @ values[rest] / weights[rest].sum() - whole)))
+    return changes.index(max(changes))
+
+
+def cross_attention_is_rectangular() -> Finding:
+    """Shape of the weights from 3 target to 5 source words, and what the first one sees."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        attend = MultiHeadAttention(8, n_heads=2)
+    random = torch.Generator().manual_seed(0)
+    target, source = torch.randn(1, 3, 8, generator=random), torch.randn(1, 5, 8, generator=random)
+    _, weights = attend(target, source, return_weights=True)
+    last = float(weights[0, :, 0, -1].detach().min())
+    return Finding(
+        holds=weights.shape == (1, 2, 3, 5) and last > 0,
+        evidence=f"the weights have the shape {tuple(weights.shape)}, and the first target word "
+        f"gives the last source word at least {last:.2f}",
+    )
+
+
+def english_and_japanese_order() -> Finding:
+    """Order of subject, verb and object in a glossed pair of sentences."""
+    english = {"the dog": "S", "bites": "V", "the man": "O"}
+    japanese = {"inu ga (dog)": "S", "otoko o (man)": "O", "kamu (bites)": "V"}
+    orders = "".join(english.values()), "".join(japanese.values())
+    return Finding(
+        holds=orders == ("SOV", "SVO"),
+        corrected=orders == ("SVO", "SOV"),
+        evidence=f"“{' '.join(english)}” is {orders[0]}, “{' '.join(japanese)}” is {orders[1]}",
+    )
+
+
+def _encoder() -> Encoder:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Encoder(16, 2, 32, 2).double()
+
+
+def appended_and_invariant() -> Finding:
+    """Shuffle the tokens of a whole encoder, without positions and with added ones."""
+    encoder, order = _encoder(), torch.tensor([3, 0, 5, 1, 4, 2])
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 6, 16, generator=random, dtype=torch.float64)
+    stays, along = [], []
+    with torch.no_grad():
+        for codes in (torch.zeros(6, 16), sinusoidal_positions(6, 16)):
+            out, moved = encoder(x + codes), encoder(x[:, order] + codes)
+            stays.append(float((moved - out).abs().max()))
+            along.append(float((moved - out[:, order]).abs().max()))
+    width = (x + codes).shape[-1]
+    return Finding(
+        holds=stays[0] < 1e-9 and width > 16,
+        corrected=along[0] < 1e-9 < stays[0] and along[1] > 0.1 and width == 16,
+        evidence=f"shuffled tokens change the outputs by {stays[0]:.2f}, and give shuffled outputs "
+        f"up to {along[0]:.0e}; with added positions, which leave the width at {width}, these "
+        f"differ by {along[1]:.2f}",
+    )
+
+
+def _exchanged(name: str, weight: Tensor, order: Tensor) -> Tensor:
+    """A weight of the encoder whose input has its channels in another order."""
+    if name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight", "in_proj.weight")):
+        return weight[:, order]
+    reads_only = name.endswith(("q_proj.bias", "k_proj.bias", "v_proj.bias", "in_proj.bias"))
+    return weight if reads_only else weight[order]
+
+
+def training_commutes_with_exchange() -> Finding:
+    """Train on data, on the same with tokens exchanged, and with channels exchanged."""
+    random = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 4, 6, 16, generator=random, dtype=torch.float64)
+    tokens, channels = (torch.randperm(n, generator=random) for n in (6, 16))
+
+    def trained(x: Tensor, y: Tensor, order: Tensor | None = None) -> dict[str, Tensor]:
+        model = _encoder()
+        if order is not None:
+            state = model.state_dict()
+            model.load_state_dict({n: _exchanged(n, w, order) for n, w in state.items()})
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(5):
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            optimizer.step()
+        return {name: w.detach() for name, w in model.named_parameters()}
+
+    def gap(one: dict[str, Tensor], other: dict[str, Tensor]) -> float:
+        return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+    plain = trained(x, y)
+    wanted = {name: _exchanged(name, w, channels) for name, w in plain.items()}
+    inter = gap(plain, trained(x[:, tokens], y[:, tokens]))
+    same_start = gap(wanted, trained(x[..., channels], y[..., channels]))
+    moved_start = gap(wanted, trained(x[..., channels], y[..., channels], channels))
+    return Finding(
+        holds=max(inter, same_start) < 1e-9,
+        corrected=max(inter, moved_start) < 1e-9 < same_start,
+        evidence=f"after five steps weights differ by {inter:.0e} if tokens were exchanged; if "
+        f"channels were, by {same_start:.2f} from the same start and by {moved_start:.0e} from one "
+        "with its rows and columns exchanged likewise",
+    )
+
+
+# The sentence that both figures of the paper of 2017 with "making" show.
+_MAKING = (
+    "It is in this spirit that a majority of American governments have passed new laws since 2009 "
+    "making the registration or voting process more difficult ."
+)
+
+
+def typical_heads_are_64_wide() -> Finding:
+    """Divide the widths that the report names by its number of heads."""
+    typical, own = 512 // 8, 400 // 8
+    return Finding(
+        holds=own == 64,
+        corrected=typical == 64 and MultiHeadAttention(400, 8).d_head == own,
+        evidence=f"a width of 512 in 8 heads gives {typical}; the report's own 400 gives {own}",
+    )
+
+
+def making_looks_back() -> Finding:
+    """Find both words in the sentence of the figure."""
+    words = _MAKING.split()
+    making, seen = words.index("making"), [words.index("more"), words.index("difficult")]
+    return Finding(
+        holds=max(seen) < making,
+        corrected=min(seen) > making,
+        evidence=f"making is word {making}, more and difficult are words {seen[0]} and {seen[1]}",
+    )
+
+
+def _looks(of_content: bool, seed: int) -> Tensor:
+    """A map of six words with random contents, led by contents or by places."""
+    content = torch.randn(6, 8, generator=torch.Generator().manual_seed(seed))
+    places = torch.eye(6)
+    if of_content:
+        return attention_weights(content, content, scale=1.0)
+    return attention_weights(places.roll(-1, dims=1), places, scale=10.0)
+
+
+def attention_follows_content() -> Finding:
+    """Does a map change with the words, for a head led by contents and for one led by places?"""
+    changes = {
+        of_content: float((_looks(of_content, 0) - _looks(of_content, 1)).abs().max())
+        for of_content in (True, False)
+    }
+    previous = float(offset_score(_looks(False, 0), -1))
+    follows = changes[True] > 0.1
+    return Finding(
+        holds=None if follows and changes[False] < 1e-6 and previous > 0.9 else follows,
+        evidence=f"other words change the weights of a head that compares contents by up to "
+        f"{changes[True]:.2f}, and those of one that compares places by {changes[False]:.0f}: it "
+        f"gives {previous:.2f} to the previous word, whatever that is",
+    )
+
+
+def uniform_heads_do_nothing() -> Finding:
+    """Take out a uniform head that counts, and one whose values are small."""
+    random = torch.Generator().manual_seed(0)
+    marked = (torch.rand(500, 12, generator=random) < torch.rand(500, 1, generator=random)).float()
+    share = marked.mean(dim=1)
+    even = torch.full((12,), 1 / 12)
+    lost = {}
+    for name, scale in (("counts", 1.0), ("idles", 0.0)):
+        added = scale * (marked @ even)
+        target = added + 0.1 * torch.randn(500, generator=random)
+        lost[name] = float(target.square().mean() - (target - added).square().mean())
+    exact = float((marked @ even - share).abs().max()) < 1e-6
+    matters = lost["counts"] > 0.2 and exact
+    return Finding(
+        holds=None if matters and abs(lost["idles"]) < 1e-6 else not matters,
+        evidence=f"with equal weights a head computes the share of marked words; without it the "
+        f"error rises by {lost['counts']:.2f}, without an equally uniform head that adds nothing "
+        f"by {lost['idles']:.2f}",
     )

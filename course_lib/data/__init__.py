@@ -17,10 +17,3 @@ from course_lib.data.translation import (
     german_english,
     korean_english,
 )
-
-__all__ = [
-    "SONNET", "Batch", "Cifar10", "DataError", "Ett", "ParallelText", "SentencePair", "ShapeImages",
-    "TextBatch", "TextSentence", "Vocabulary", "Windows", "annotated_text", "batches", "collate",
-    "collate_text", "ett_windows", "german_english", "korean_english", "load_cifar10", "load_ett",
-    "load_multi30k", "load_shakespeare", "load_tatoeba", "shape_images",
-]  # fmt: skip

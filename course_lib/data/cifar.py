@@ -66,13 +66,9 @@ The CIFAR-10 report and much code divide by this one; normalised pixels then dev
 
 @dataclass(frozen=True)
 class Cifar10:
-    """One split of CIFAR-10.
+    """One split of CIFAR-10: bytes ``(N, 3, 32, 32)`` and numbers of ``CLASSES`` ``(N,)``.
 
-    Args:
-        images: ``(N, 3, 32, 32)``, bytes.
-        labels: Numbers of ``CLASSES`` ``(N,)``.
-        variant: "CIFAR-10", or which copy of it: to be named beside every number.
-        sha256: SHA-256 over the six files' checksums: what the variant was recognised by.
+    ``variant``: "CIFAR-10", or which copy; ``sha256``: over the six files' checksums.
     """
 
     images: Tensor
@@ -125,11 +121,7 @@ def locate(download: bool = True, progress: bool = True) -> Path:
 def load_cifar10(
     split: Literal["train", "test"], download: bool = True, progress: bool = True
 ) -> Cifar10:
-    """Load ``"train"`` (50,000 images) or ``"test"`` (10,000), in the order of the files.
-
-    Raises:
-        DataError: If the data is missing or damaged.
-    """
+    """Load ``"train"`` (50,000 images) or ``"test"`` (10,000), in the order of the files."""
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}, wanted 'train' or 'test'")
     folder = locate(download, progress)

@@ -2,9 +2,8 @@
 
 Zhou et al., Informer (2021). The protocol of that paper, as everybody compares by it: "months" of
 30 days, 12 to train, 4 to validate, 4 to test, the rest unused; standardised by the training rows;
-windows one row apart; a validation or test window may look back into the split before it.
-Every window of the test split counts: dropping the last incomplete batch, as the paper's code did,
-changes the number that is compared.
+windows one row apart; a validation or test window may look back into the split before it. Every
+window of the test split counts.
 """
 
 import csv
@@ -50,10 +49,7 @@ _HOURS_PER_MONTH = 30 * 24
 class Ett:
     """The whole series as read, R rows.
 
-    Args:
-        name: ``"ETTh1"`` (hourly) or ``"ETTm1"`` (every 15 minutes).
-        dates: Time of each row ``(R,)``, numpy ``datetime64[m]``.
-        values: ``(R, 7)`` float64, in the order of ``COLUMNS``.
+    ``dates`` ``(R,)`` are numpy ``datetime64[m]``, ``values`` ``(R, 7)`` float64 in ``COLUMNS``.
     """
 
     name: EttName
@@ -81,11 +77,6 @@ class Windows:
         x, y: Inputs ``(N, seq_len, 7)`` and targets ``(N, pred_len, 7)``.
         x_time, y_time: Their time features, ``(N, seq_len, F)`` and ``(N, pred_len, F)``.
         mean, std: Of the training rows ``(7,)``.
-
-    Example:
-        >>> windows = ett_windows(made_ett(), "test", seq_len=24, pred_len=6)
-        >>> windows.x[0].shape, windows.y_time[0].shape
-        (torch.Size([24, 7]), torch.Size([6, 4]))
     """
 
     x: Tensor
@@ -100,11 +91,7 @@ class Windows:
 
 
 def load_ett(name: EttName, download: bool = True, progress: bool = True) -> Ett:
-    """Load a series, in the units of the file, from ``COURSE_DATA`` or the cache, or fetch it.
-
-    Raises:
-        DataError: If the file is missing, is not the published one, or cannot be read.
-    """
+    """Load a series, in the units of the file, from ``COURSE_DATA`` or the cache, or fetch it."""
     if name not in FILES:
         raise ValueError(f"name is {name!r}, wanted one of {', '.join(FILES)}")
     path = files.get(FILES[name], download, progress)

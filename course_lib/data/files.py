@@ -82,9 +82,6 @@ def fetch(file: RemoteFile, progress: bool = True) -> Path:
     """Fetch a file into the cache, unless it is there with the right checksum.
 
     It is written under a temporary name and renamed once it is whole and verified.
-
-    Raises:
-        DataError: If ``COURSE_DATA`` is set, or the file cannot be reached, stored or verified.
     """
     local = data_dir()
     if local is not None:
@@ -121,11 +118,7 @@ def fetch(file: RemoteFile, progress: bool = True) -> Path:
 
 
 def get(file: RemoteFile, download: bool = True, progress: bool = True) -> Path:
-    """Find a file in ``COURSE_DATA`` or the cache, or fetch it; it has its sha256 checksum.
-
-    Raises:
-        DataError: If it is not here and must not or cannot be fetched, or is another file.
-    """
+    """Find a file in ``COURSE_DATA`` or the cache, or fetch it; it has its sha256 checksum."""
     path = find(file.name)
     if path is None and not download:
         raise DataError(
@@ -148,9 +141,6 @@ def unpack(archive: Path, folder: str, members: Sequence[str]) -> Path:
     """Unpack ``members`` of a tar archive as the folder ``folder`` beside it.
 
     They are unpacked under a temporary name and the folder renamed once it is complete.
-
-    Raises:
-        DataError: If the archive is damaged or lacks a member.
     """
     target = archive.parent / folder
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".unpacking-") as temporary:

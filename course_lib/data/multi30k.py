@@ -55,11 +55,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentences and their translations, N of each, as they were written.
-
-    Args:
-        source, target: The two languages.
-    """
+    """Sentences and their translations, N of each, as they were written."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -87,11 +83,7 @@ class ParallelText:
 def load_multi30k(
     split: Multi30kSplit, download: bool = True, progress: bool = True
 ) -> ParallelText:
-    """Load German and English sentences: 29,000 pairs, 1,014 in ``"valid"``, 1,000 in each test.
-
-    Raises:
-        DataError: If a file is missing, or is not the published one.
-    """
+    """Load German and English sentences: 29,000 pairs, 1,014 in ``"valid"``, 1,000 in each test."""
     if split not in _STEMS:
         raise ValueError(f"split is {split!r}, wanted one of {', '.join(_STEMS)}")
     german, english = (

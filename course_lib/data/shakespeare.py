@@ -31,11 +31,7 @@ FILE = files.RemoteFile(
 
 
 def load_shakespeare(download: bool = True, progress: bool = True) -> tuple[str, str]:
-    """Load the text to train on and that to validate on, 1,003,854 and 111,540 characters.
-
-    Raises:
-        DataError: If the file is missing, or is not the published one.
-    """
+    """Load the text to train on and that to validate on, 1,003,854 and 111,540 characters."""
     text = files.get(FILE, download, progress).read_text(encoding="ascii")
     end = int(0.9 * len(text))
     return text[:end], text[end:]

@@ -20,13 +20,10 @@ _RGB = torch.tensor(
 
 @dataclass(frozen=True)
 class ShapeImages:
-    """Pictures with K shapes each, and their labels.
+    """Pictures ``(B, 3, H, W)`` in [0, 1] with K shapes each, and their labels.
 
-    Args:
-        images: ``(B, 3, H, W)`` floats in [0, 1].
-        shape, colour: Numbers of ``SHAPES`` and of ``COLOURS``, ``(B, K)``.
-        centre: Row and column of the centre ``(B, K, 2)`` in pixels.
-        radius: Half the width of the shape in pixels ``(B, K)``.
+    Shapes and colours are numbers of ``SHAPES`` and ``COLOURS``, ``(B, K)``; ``centre`` is row and
+    column ``(B, K, 2)``, ``radius`` half the width ``(B, K)``, in pixels.
     """
 
     images: Tensor
@@ -65,11 +62,6 @@ def shape_images(
         n, n_shapes: Number of pictures; shapes a picture, one or two.
         size: Height and width in pixels, at least 16.
         noise: Standard deviation of the Gaussian noise on the grey background and the shapes.
-
-    Example:
-        >>> made = shape_images(4, torch.Generator().manual_seed(0), n_shapes=2)
-        >>> made.images.shape, made.left_of.shape
-        (torch.Size([4, 3, 32, 32]), torch.Size([4]))
     """
     if n < 0:
         raise ValueError(f"n is {n}, wanted at least 0")

@@ -12,13 +12,8 @@ from grader.base.errors import Refused
 class Source:
     """A data set of the course.
 
-    Args:
-        name: Short name, as in ``course data NAME``.
-        title: Full name, with who published it.
-        homepage: Where it is described; empty for generated data.
-        file: What is fetched, or the first of it; None for generated data.
-        others: What is fetched besides.
-        stored_as: Name of the file or folder looked for in ``COURSE_DATA`` and the cache.
+    ``name``: as in ``course data NAME``; ``file`` and ``others``: what is fetched, nothing for
+    generated data; ``stored_as``: name of what is looked for in ``COURSE_DATA`` and the cache.
     """
 
     name: str
@@ -32,13 +27,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Status:
-    """Usability of a data set now.
-
-    Args:
-        ready: Whether it is here and whole, or needs no files.
-        path: Where it is; None if it is not on this machine or is generated.
-        note: Variant, or what is wrong and what to do.
-    """
+    """Usability of a data set now; ``note``: its variant, or what is wrong and what to do."""
 
     source: Source
     ready: bool
@@ -129,14 +118,10 @@ def status(source: Source) -> Status:
 
 
 def get(name: str, progress: bool = True) -> Status:
-    """Fetch a data set unless it is here.
-
-    Raises:
-        DataError: If it cannot be fetched.
-    """
+    """Fetch a data set unless it is here."""
     named = {source.name: source for source in SOURCES}
     if name not in named:
-        raise Refused(f"name is {name!r}, wanted one of {', '.join(named)}")
+        raise Refused(f"name is {name!r}, expected one of {', '.join(named)}")
     source = named[name]
     if name == "cifar10":
         cifar.locate(progress=progress)

@@ -27,9 +27,6 @@ def load_tatoeba(split: TatoebaSplit, download: bool = True, progress: bool = Tr
     """Load Korean sentences and their English translations: 3,318 pairs in three splits.
 
     No Korean or English sentence is in two splits. Many differ from one in another split by a word.
-
-    Raises:
-        DataError: If the file is missing, or is not the published one.
     """
     if split not in _SPLITS:
         raise ValueError(f"split is {split!r}, wanted one of {', '.join(_SPLITS)}")
@@ -38,11 +35,7 @@ def load_tatoeba(split: TatoebaSplit, download: bool = True, progress: bool = Tr
 
 
 def tatoeba_authors(text: ParallelText) -> dict[str, str]:
-    """Authors to name, by Korean sentence, where pairs of the set are shown, as the licence asks.
-
-    Raises:
-        DataError: As :func:`load_tatoeba`.
-    """
+    """Authors to name, by Korean sentence, where pairs are shown, as the licence asks."""
     named = {(korean, english): authors for english, korean, authors in _rows()}
     return {pair[0]: named[pair] for pair in zip(text.source, text.target, strict=True)}
 

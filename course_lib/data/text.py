@@ -4,8 +4,7 @@
 
 Every sentence comes with the links that head roles are defined by: which verb agrees with which
 noun, whom a pronoun means, what an intensifier strengthens; and with marks on punctuation and on
-names. A noun of the other number often stands between subject and verb, and a pronoun may mean the
-object before it: neither can be found by counting words.
+names.
 """
 
 from collections.abc import Sequence
@@ -237,11 +236,8 @@ def annotated_text(
 class TextBatch:
     """Sentences as padded tensors, a token at each end included.
 
-    Args:
-        tokens: Numbers of words ``(B, T)``.
-        keep: Boolean ``(B, T)``: ``False`` for padding.
-        relations, marks: By name, boolean ``(B, T, T)`` and ``(B, T)``.
-        clauses: Number of each token's clause ``(B, T)``; -1 for the ends and padding.
+    ``tokens``, ``keep`` (``False`` for padding) and ``clauses`` (-1 there) are ``(B, T)``;
+    relations and marks are, by name, boolean ``(B, T, T)`` and ``(B, T)``.
     """
 
     tokens: Tensor
@@ -255,14 +251,7 @@ class TextBatch:
 
 
 def collate_text(sentences: Sequence[TextSentence], vocabulary: Vocabulary) -> TextBatch:
-    """Encode and pad sentences between ``bos`` and ``eos``; links and marks move along.
-
-    Example:
-        >>> sentence = draw_sentence(Random(21))  # "felix runs ."
-        >>> batch = collate_text([sentence], Vocabulary.of([sentence.tokens]))
-        >>> batch.tokens.shape, batch.relations["agreement"].nonzero().tolist()
-        (torch.Size([1, 5]), [[0, 2, 1]])
-    """
+    """Encode and pad sentences between ``bos`` and ``eos``; links and marks move along."""
     if not sentences:
         raise ValueError("sentences is empty, wanted at least one")
     length = 2 + max(len(sentence.tokens) for sentence in sentences)

@@ -22,8 +22,6 @@ from course_lib.drawings.shapes import Box
 from course_lib.drawings.sketch import Sketch
 from grader.base.errors import Refused
 
-__all__ = ["Box", "Drawing", "Page", "Part", "Sketch", "drawing", "drawings"]
-
 _ENGINE = ("sketch", "letters", "page", "parts", "shapes", "style")
 
 
@@ -31,11 +29,8 @@ _ENGINE = ("sketch", "letters", "page", "parts", "shapes", "style")
 class Drawing:
     """A drawing in both layouts.
 
-    Attributes:
-        name: What a page calls it.
-        draw: Draws one layout on an empty sheet.
-        alt: What it teaches, for a reader who cannot see it.
-        numbers: Gives the numbers that it must show, as a function of the library computes them.
+    ``draw``: draws one layout on an empty sheet; ``alt``: what it teaches, for a reader who cannot
+    see it; ``numbers``: those that it must show, as a function of the library computes them.
     """
 
     name: str
@@ -70,12 +65,9 @@ class Drawing:
 def drawing(
     alt: str, numbers: Callable[[], Iterable[float | Tensor]] = tuple
 ) -> Callable[[Callable[[Sketch], None]], Drawing]:
-    """Make a function a drawing.
+    """Make a function a drawing; arguments as for :class:`Drawing`, without its name.
 
-    Args:
-        alt: What it teaches, in sentences, with the numbers in them; these are computed, too.
-        numbers: Gives numbers of the library, or tensors of them, that must be in both
-            layouts, rounded as there.
+    Each number, or tensor of numbers, must be in both layouts, rounded as there.
     """
 
     def made(draw: Callable[[Sketch], None]) -> Drawing:
@@ -90,11 +82,7 @@ def drawing(
 
 @functools.cache
 def drawings() -> dict[str, Drawing]:
-    """All drawings by their names, looked for in the modules beside this one.
-
-    Raises:
-        ValueError: If two have one name.
-    """
+    """All drawings by their names, looked for in the modules beside this one."""
     found: dict[str, Drawing] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name == "__main__":

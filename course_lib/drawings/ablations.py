@@ -59,7 +59,6 @@ def _line(s: Sketch, low: float, high: float, y: float, role: str) -> None:
     numbers=lambda: [AFTER, BEFORE, GAPS, JUDGED.mean, JUDGED.low, JUDGED.high],
 )
 def pairs_of_runs(s: Sketch) -> None:
-    """One change, the same seeds, a difference for each seed."""
     h, w = 28.0, 50.0
     xs = (52.0, 130.0, 214.0) if s.narrow else (62.0, 146.0, 236.0)
     top = 92.0
@@ -128,7 +127,6 @@ def _answer(low: float, high: float) -> str:
     {_answer(*ENDS[4])}."""
 )
 def answers_of_an_interval(s: Sketch) -> None:
-    """Where the interval lies decides, and where its middle lies does not."""
     middle, unit = (172.0, 76.0) if s.narrow else (490.0, 84.0)
     pitch = 56.0 if s.narrow else 36.0
     top = 34.0
@@ -165,7 +163,6 @@ def answers_of_an_interval(s: Sketch) -> None:
     lie, and a bar at the document's {PRINTED[0] - PRINTED[1]:.1f}, inside of the thin line."""
 )
 def row_of_results(s: Sketch) -> None:
-    """One row of a table, and the strip that goes with it."""
     p = Page(s)
     heads = [p.text(name, kind="strong") for name, _, _ in ROW]
     parts = [
@@ -218,7 +215,6 @@ def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
     in one step, so all four settings change at once."""
 )
 def one_change_a_step(s: Sketch) -> None:
-    """The report's comparison takes three steps at once."""
     p = Page(s)
     settings = [_setting(ARMS[name], p.of("ProbSparse", "sparse")) for name in WAY]
     columns = []
@@ -258,7 +254,6 @@ def one_change_a_step(s: Sketch) -> None:
     numbers=lambda: [VALUES, STEPS, VALUES.mean().item(), STEPS.mean().item()],
 )
 def steps_for_values(s: Sketch) -> None:
-    """Averaged quantity: values, or their increments."""
     p = Page(s)
     box: dict[str, Any] = {"w": 44, "h": 28}
     values, moves = (

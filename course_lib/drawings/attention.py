@@ -32,7 +32,6 @@ WAYS: tuple[Kind, ...] = ("recurrent", "convolution", "self-attention")
     numbers=lambda: [WEIGHTS[LOVE], OUT[LOVE]],
 )
 def attention_by_hand(s: Sketch) -> None:
-    """The word *love* asks, and three words answer."""
     p = Page(s)
     q = p.cells(Q[LOVE], "query", words=["love"], name="query *q*")
     keys = p.rows(K, "key", words=WORDS, name="keys *K*")
@@ -61,7 +60,6 @@ def attention_by_hand(s: Sketch) -> None:
     numbers=lambda: [WEIGHTS, OUT],
 )
 def self_attention(s: Sketch) -> None:
-    """A sentence asks itself: every word has a query, a key and a value."""
     p = Page(s)
     x = p.cells([[None] * 4] * 3, "state", words=WORDS, name="tokens *x*", at="above right")
     ways = []
@@ -98,7 +96,6 @@ def _steps(kind: Kind) -> int:
     numbers=lambda: [_steps(kind) for kind in WAYS],
 )
 def ways_of_a_signal(s: Sketch) -> None:
-    """A chain, a pyramid, a leap."""
     reach, layers = WINDOW - 1, _steps("convolution")
     first, gap = (52, 48) if s.narrow else (26, 32)
     tops = (0, 124, 322) if s.narrow else (0, 0, 0)

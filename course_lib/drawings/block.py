@@ -1,4 +1,4 @@
-"""A block in both orders, one sub-layer with numbers, two norms, and a map for each token alone."""
+"""A block in both orders, its sub-layers and norms with numbers, and a mixture of experts."""
 
 import torch
 from torch.nn import functional as F
@@ -50,7 +50,6 @@ OUT = _of_library()
     beginning of each branch, and nothing but plus signs is on the thick line."""
 )
 def block_in_two_orders(s: Sketch) -> None:
-    """The same sub-layers, and the norm on the stream or beside it."""
     p = Page(s)
     panels = []
     for order in ("post-norm", "pre-norm"):
@@ -82,7 +81,6 @@ def block_in_two_orders(s: Sketch) -> None:
     numbers=lambda: [NORMED, SCALED, CENTRED, float(MEAN)],
 )
 def norms_by_hand(s: Sketch) -> None:
-    """The same token through LayerNorm and through RMSNorm, with every number."""
     p = Page(s)
     x = p.cells(TOKEN, "state", name="token *x*", shape="")
     minus = p.named(p.step(f"− mean {MEAN:.0f}"), "LayerNorm")
@@ -112,7 +110,6 @@ def norms_by_hand(s: Sketch) -> None:
     numbers=lambda: [NORMED, AFTER, ADDED],
 )
 def part_by_hand(s: Sketch) -> None:
-    """One token, one sub-layer, two orders, with every number."""
     p = Page(s)
     panels = []
     for order in ("pre-norm", "post-norm"):
@@ -143,7 +140,6 @@ def part_by_hand(s: Sketch) -> None:
     numbers=lambda: [OUT, HIDDEN],
 )
 def feed_forward_per_token(s: Sketch) -> None:
-    """Three rows through the same two matrices, each on its own."""
     p = Page(s)
     x = p.rows(X, "state", words=WORDS, name="tokens *x*")
     first = p.layer("*W*_{1}", "(2, 4)", beside=x)
@@ -159,3 +155,88 @@ def feed_forward_per_token(s: Sketch) -> None:
     p.each(pill, kept, bend="early")
     p.each(kept, second, out)
     p.done(p.row(x, first, hidden, gap=20), pill, p.row(kept, second, out, gap=20))
+
+
+# A token and the outputs of two sub-layers that are at right angles, each of mean 0 and variance 1.
+START = torch.tensor([1.0, 1.0, -1.0, -1.0])
+OUTPUTS = torch.tensor([[1.0, -1.0, 1.0, -1.0], [1.0, -1.0, -1.0, 1.0]])
+SUMS = (START + OUTPUTS.cumsum(0)).unbind()
+_first = layer_norm(START + OUTPUTS[0], eps=0.0)
+NORMED_SUMS = (_first, layer_norm(_first + OUTPUTS[1], eps=0.0))
+
+
+@drawing(
+    f"""One token, {said(START, 0)}, goes through two sub-layers, in two orders. In both, the first
+    adds {said(OUTPUTS[0], 0)} and the second {said(OUTPUTS[1], 0)}. In pre-norm the token becomes
+    {said(SUMS[0], 0)} with variance 2 and then {said(SUMS[1], 0)} with variance 3. In post-norm a
+    norm on the thick line divides after each plus sign. The token becomes {said(NORMED_SUMS[0])}
+    and then {said(NORMED_SUMS[1])}, and its variance stays 1.""",
+    numbers=lambda: [SUMS[0], SUMS[1], NORMED_SUMS[1]],
+)
+def stream_by_hand(s: Sketch) -> None:
+    p = Page(s)
+    panels = []
+    for order, tokens in (("pre-norm", SUMS), ("post-norm", NORMED_SUMS)):
+
+        def shown(token: torch.Tensor, *, last: bool = False) -> Part:
+            said = f"variance {token.var(correction=0):.0f}"
+            box = p.cells(token, "state", thick=last)
+            return p.named(box, "", said, at="below right", free=s.narrow)
+
+        before = shown(START)
+        rows: list[tuple[Part, Part | None]] = [(before, None)]
+        for i, token in enumerate(tokens):
+            plus, norm = p.sign("+", 10), p.layer("norm", role="state")
+            output = p.named(
+                p.cells(OUTPUTS[i], "state"), "", f"sub-layer {i + 1}", at="right below"
+            )
+            after = shown(token, last=i == len(tokens) - 1)
+            rows += [(plus, p.loose(output)), (norm, None), (after, None)]
+            if order == "pre-norm":
+                rows.remove((norm, None))
+            p.link(output, plus)
+            p.link(before, after, stream=True)
+            before = after
+        panels.append(
+            (order, p.grid(*zip(*rows, strict=True), gap=(26 if order == "pre-norm" else 12, 16)))
+        )
+    p.done(p.panels(*panels, below=True))
+
+
+# Scores of a router for one token, and what the experts make of the token.
+SCORES = torch.tensor([2.0, 0.0, 1.0, -1.0])
+OUTPUTS = torch.tensor([[4.0, 0.0], [3.0, 3.0], [0.0, 8.0], [1.0, 1.0]])
+BEST, CHOSEN = SCORES.topk(2)
+WEIGHTS = BEST.softmax(-1)
+MIXED = WEIGHTS @ OUTPUTS[CHOSEN]
+
+
+@drawing(
+    f"""A token goes to a router, which gives four experts the scores {said(SCORES, 0)}. The two
+    experts with the largest scores, 1 and 3, are used, with the weights {said(WEIGHTS, 2)}. They
+    return {said(OUTPUTS[0], 0)}, and {said(OUTPUTS[2], 0)}. The sum of these outputs, weighted, is
+    {said(MIXED, 2)}. Experts 2 and 4 are not used: they compute nothing for this token.""",
+    numbers=lambda: [SCORES, WEIGHTS, MIXED],
+)
+def route_to_experts(s: Sketch) -> None:
+    p = Page(s)
+    token, router = p.cells([["token *x*"]], "state", w=64), p.layer("router")
+    add = p.sign("+")
+    out = p.cells([MIXED.tolist()], "state", w=44)
+    p.link(token, router)
+    columns = []
+    for expert, score in enumerate(SCORES.tolist()):
+        shown = p.cells([[f"score {score:.0f}".replace("-", "−")]], "weight", w=66)
+        layer = p.layer(f"expert {expert + 1}")
+        p.link(router, shown, bend="yy")
+        used = (CHOSEN == expert).nonzero().flatten().tolist()
+        share = (
+            p.step(f"× {WEIGHTS[used[0]]:.2f}") if used else p.text("not used", kind="small quiet")
+        )
+        if used:
+            p.link(shown, layer, share)
+            p.link(share, add, bend="yy")
+        columns.append([shown, layer, share])
+    p.link(add, out)
+    experts = p.grid(*zip(*columns, strict=True), gap=(12, 22), turn=False)
+    p.done(p.column(token, router, experts, add, out, gap=24))

@@ -51,7 +51,6 @@ SUM = (LINEAR_Q @ LINEAR_K.sum(0)).item()
     word before it, and the words that are two or four places back."""
 )
 def cheap_patterns(s: Sketch) -> None:
-    """Scores of 36 that are computed at all."""
     p = Page(s)
     panels = []
     for name, (mask, rule) in PATTERNS.items():
@@ -69,7 +68,6 @@ def cheap_patterns(s: Sketch) -> None:
     first score and the last its last: 13 scores instead of 25."""
 )
 def band_by_shifts(s: Sketch) -> None:
-    """The scores of a window of radius 1, as products of whole rows."""
     p = Page(s)
     query = p.cells([BAND_Q], "query", w=26, h=26, name="queries", shape="")
     rows = []
@@ -103,7 +101,6 @@ def band_by_shifts(s: Sketch) -> None:
     ],
 )
 def softmax_in_tiles(s: Sketch) -> None:
-    """Four keys, two at a time, and three numbers that are carried on."""
     p = Page(s)
     query = p.cells([[None] * 3], "query", name="query *q*", shape="", at="left")
     divide = p.step("*o* ÷ *z*")
@@ -168,7 +165,6 @@ def softmax_in_tiles(s: Sketch) -> None:
     numbers=lambda: [STATE, READ, SUM, READ / SUM],
 )
 def linear_state(s: Sketch) -> None:
-    """A key and a value are written into a matrix, and a query reads it."""
     p = Page(s)
     plus, dot, rows = p.sign("+"), p.sign("·"), []
     for n in range(2):

@@ -10,9 +10,6 @@ from course_lib.drawings.sketch import Sketch
 def faults(sketch: Sketch) -> Iterator[str]:
     """Find texts that leave the sheet or touch, shapes that meet, and arrows behind a shape.
 
-    Args:
-        sketch: One layout.
-
     Example:
         >>> sketch = Sketch()
         >>> box = sketch.step(50, 20, 60, 26, "softmax")

@@ -48,7 +48,6 @@ KEPT = informative_keys(2 * VOTES[None, None], torch.eye(4)[None, None], 2).flat
     numbers=lambda: [MAP, FUSED, WEIGHTS, OUT.item()],
 )
 def one_window_for_all(s: Sketch) -> None:
-    """A map becomes four keys, and a query meets them."""
     p = Page(s)
     four = MAP.view(2, 2, 2, 2).transpose(1, 2)
     windows = [
@@ -112,7 +111,6 @@ def _areas(s: Sketch, x: float, y: float, c: float, group: str) -> Box:
     numbers=lambda: [AREAS[1][1], AREAS[DILATION][1], M * M],
 )
 def three_groups(s: Sketch) -> None:
-    """Where the keys of each group come from."""
     p = Page(s)
     told = {
         "global": ("2 of 16", f"{STRIDE} × {STRIDE} tokens become one"),
@@ -139,7 +137,6 @@ def three_groups(s: Sketch) -> None:
     numbers=lambda: [MEAN, RELEASED],
 )
 def a_wrong_axis(s: Sketch) -> None:
-    """Two ways to leave four of twelve numbers."""
     p = Page(s)
     table = WINDOWS.flatten(0, 3).view(3, 4)
     words = [f"window {i + 1}" for i in range(3)]
@@ -169,7 +166,6 @@ def a_wrong_axis(s: Sketch) -> None:
     numbers=lambda: [VOTES, SHARES, DECIDED, POOLED],
 )
 def keys_by_vote(s: Sketch) -> None:
-    """Voting queries, and the keys that they keep."""
     p = Page(s)
     voters = VOTERS.tolist()
     asks = [f"*q*_{{{i + 1}}}" for i in range(3)]

@@ -1,8 +1,9 @@
-"""Several heads: why one average is too few, two heads with every number, and what adds up."""
+"""Several heads: why one average is too few, how they are cut and joined, and what adds up."""
 
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from course_lib.attention import scaled_dot_product_attention, split_heads
 from course_lib.drawings import Page, Part, Sketch, drawing
@@ -46,7 +47,6 @@ def _gets(weights: torch.Tensor, sentence: Sequence[str]) -> torch.Tensor:
     numbers=lambda: [round(float(w), 2) for w in (BOTH[0], BOTH[2], BEFORE[0], AFTER[2])],
 )
 def one_average(s: Sketch) -> None:
-    """One word wants two things: one head mixes them, two heads keep them apart."""
     p = Page(s)
     grounds, drawn = [], []
     for sentence in SENTENCES:
@@ -97,7 +97,6 @@ PLACED = EVEN @ CARDS.diag()
     numbers=lambda: [CARDS, EVEN @ CARDS, PLACED],
 )
 def four_neighbours(s: Sketch) -> None:
-    """Four numbers by one head, by four heads, and by one head whose values hold their place."""
     p = Page(s)
     grounds = []
     for name, weights, values, result in (
@@ -122,7 +121,6 @@ def four_neighbours(s: Sketch) -> None:
     numbers=lambda: [WEIGHTS, HEADS],
 )
 def heads_cut_and_joined(s: Sketch) -> None:
-    """Two words, width 4, two heads of width 2, with every number."""
     p = Page(s)
     names = {"query": ("queries *Q*", Q), "key": ("keys *K*", K), "value": ("values *V*", V)}
     fork = p.point()
@@ -178,7 +176,6 @@ def heads_cut_and_joined(s: Sketch) -> None:
     numbers=lambda: [ADDED[:, SINGS], OUT[SINGS]],
 )
 def heads_add_up(s: Sketch) -> None:
-    """Each head meets rows of its own, and the two results are added."""
     p = Page(s)
     plus, rows = p.sign("+"), []
     for head in (0, 1):
@@ -194,3 +191,41 @@ def heads_add_up(s: Sketch) -> None:
     )
     p.link(plus, out, bend="y")
     p.done(p.row(p.grid(*rows, gap=(p.of(16, 4), 14), turn=False), plus, gap=p.of(16, 4)), out)
+
+
+# Four tokens of four channels, numbered.
+LETTERS = "ABCD"
+CHANNELS = torch.arange(16).view(4, 4)
+CUT = split_heads(CHANNELS[None], 2)[0]
+RESHAPED = CHANNELS.reshape(2, 4, 2)
+
+
+@drawing(
+    """Four tokens A, B, C and D have four channels each. A reshape and a transpose give head 1 the
+    first two channels of every token, one token in each row, and head 2 the last two. A reshape
+    alone fills the same shape in reading order: head 1 gets all channels of A and B, two rows for
+    each token, head 2 all channels of C and D. A and D never meet in one head."""
+)
+def cut_or_reshaped(s: Sketch) -> None:
+    p = Page(s)
+
+    def named(numbers: Tensor) -> list[list[object]]:
+        return [[f"{LETTERS[i // 4]}{i % 4 + 1}" for i in row] for row in numbers.tolist()]
+
+    x = p.cells(named(CHANNELS), "state", words=LETTERS, name="four tokens")
+    grounds = []
+    for title, cut, role in (
+        ("right: reshape, transpose", CUT, "query"),
+        ("wrong: reshape alone", RESHAPED, "mask"),
+    ):
+        heads = [
+            p.named(
+                p.cells(named(part), role, words=[LETTERS[row[0] // 4] for row in part.tolist()]),
+                "",
+                f"head {head}",
+            )
+            for head, part in enumerate(cut, 1)
+        ]
+        grounds.append(p.panel(p.row(*heads, gap=20), title))
+    p.link(x, grounds[0])
+    p.done(x, *grounds)

@@ -62,7 +62,6 @@ WINDOWS = torch.arange(FIRST - READ, LAST + 1).unfold(0, READ + AHEAD, 1).tolist
     numbers=lambda: [MEASURE, WEIGHTS, OUT],
 )
 def probsparse_by_hand(s: Sketch) -> None:
-    """Two of four queries attend."""
     p = Page(s)
     names = [f"query {i}" for i in range(4)]
     kept = [set(row) for row in DRAWN.tolist()]
@@ -109,7 +108,6 @@ def _best(n: int) -> list[bool]:
     change that. The places for 1 to 5 queries are {said(torch.tensor(BUDGETS).float(), 0)}."""
 )
 def ranked_with_the_future(s: Sketch) -> None:
-    """A later query takes the place of an earlier one."""
     p = Page(s)
     stories = {
         "four queries": ("the 2 largest of 4", _best(4)),
@@ -144,7 +142,6 @@ def ranked_with_the_future(s: Sketch) -> None:
     numbers=lambda: [CHANNEL, HALF],
 )
 def halving_by_hand(s: Sketch) -> None:
-    """The largest of three, every second place."""
     w = 34.0 if s.narrow else 46.0
     x = 36.0 if s.narrow else 150.0
     above = s.cells(x, 30, CHANNEL, "state", w=w, h=28)
@@ -169,7 +166,6 @@ def halving_by_hand(s: Sketch) -> None:
     future, asks the memory by cross-attention, and a linear layer makes all 24 hours at once."""
 )
 def informer_whole(s: Sketch) -> None:
-    """Encoder, decoder and shapes."""
     p = Page(s)
 
     def strip(n: int, role: str) -> Part:
@@ -207,7 +203,6 @@ def informer_whole(s: Sketch) -> None:
     iTransformer takes a whole row: {VARIABLES} tokens of {HOURS} numbers."""
 )
 def what_is_a_token(s: Sketch) -> None:
-    """Three ways to cut a table of hours and variables."""
     p = Page(s)
     ways = (
         ("Informer", "one hour of all variables", f"{HOURS} tokens", (0, 3), (4, 1)),
@@ -243,7 +238,6 @@ def what_is_a_token(s: Sketch) -> None:
     of the test is forecast by at least one window."""
 )
 def windows_of_a_series(s: Sketch) -> None:
-    """Information about the test, and its windows."""
     w, left = (20.0, 12.0) if s.narrow else (33.0, 70.0)
 
     def rows(numbers: list[int], y: float, role: str) -> Box:

@@ -18,15 +18,10 @@ _PIECE = re.compile(r"\*(?P<math>[^*]+)\*|_\{(?P<low>[^}]*)\}|\^\{(?P<high>[^}]*
 
 
 def written(said: str, size: float, stretch: float) -> tuple[str, float]:
-    """Mark a text up and measure it.
+    """Mark a text up for a ``text`` element, and measure its width.
 
-    Args:
-        said: ``*q*`` is mathematics, ``_{t}`` is lower, ``^{2}`` higher.
-        size: Height of its plain letters.
-        stretch: How much wider than plain letters they are.
-
-    Returns:
-        What is in a ``text`` element, and its width.
+    ``said``: ``*q*`` is mathematics, ``_{t}`` is lower, ``^{2}`` higher; ``size``: height of plain
+    letters, which are ``stretch`` times as wide as usual.
     """
     parts, wide, shift = "", 0.0, 0.0
     for piece, form in _pieces(said):

@@ -48,7 +48,6 @@ PATTERNS = {
     word evening."""
 )
 def decoder_looks_back(s: Sketch) -> None:
-    """One step of a decoder: it asks all states, and what it gets helps to choose the word."""
     p = Page(s)
 
     def unit(said: str, role: str) -> tuple[Part, Part, Part]:
@@ -121,7 +120,6 @@ def decoder_looks_back(s: Sketch) -> None:
     numbers=lambda: [SCORES, WEIGHTS, CONTEXT],
 )
 def soft_lookup_by_hand(s: Sketch) -> None:
-    """One query, three keys, three values."""
     p = Page(s)
     q = p.cells(STATE[0, 0], "query", name="query *q*", shape="(2)")
     keys = p.rows(KEYS[0], "key", words=WORDS, name="keys *k*")
@@ -146,7 +144,6 @@ def soft_lookup_by_hand(s: Sketch) -> None:
     numbers=lambda: KINDS.values(),
 )
 def three_scores(s: Sketch) -> None:
-    """Dot, general and additive, for one pair of states."""
     p = Page(s)
     panels = []
     for kind, score in KINDS.items():
@@ -196,7 +193,6 @@ def three_scores(s: Sketch) -> None:
     gelesen become read, which gives half of its attention to each."""
 )
 def alignment_patterns(s: Sketch) -> None:
-    """Every row adds up to 1, a column to anything."""
     p = Page(s)
     panels = []
     for name, (source, target, links) in PATTERNS.items():

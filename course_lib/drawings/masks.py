@@ -69,7 +69,6 @@ def laid(
     numbers=lambda: [SCORES, WEIGHTS],
 )
 def mask_by_hand(s: Sketch) -> None:
-    """Scores and a mask, then scores with minus infinity, then weights."""
     filled = [_signs(row) for row in SCORES.masked_fill(~SEES, -math.inf)]
     # A hidden key has no weight at all: a 0 without decimals.
     shares = [[w or 0 for w in row] for row in WEIGHTS.tolist()]
@@ -97,7 +96,6 @@ def mask_by_hand(s: Sketch) -> None:
     numbers=lambda: [int(n) for n in to_lengths(REAL)],
 )
 def padding_in_a_batch(s: Sketch) -> None:
-    """Two sentences of different length, each with its mask."""
     p = Page(s)
     panels = []
     for i, (real, words) in enumerate(zip(REAL, BATCH, strict=True), 1):
@@ -122,7 +120,6 @@ def padding_in_a_batch(s: Sketch) -> None:
     numbers=lambda: [to_integers(KEPT), int(to_lengths(KEPT))],
 )
 def meanings_of_true(s: Sketch) -> None:
-    """The same mask, as six readers want it."""
     p = Page(s)
     keep = KEPT[0, 0]
     ways: list[tuple[str, str, list[list[object]]]] = [
@@ -157,7 +154,6 @@ def _signs(numbers: Tensor) -> list[object]:
     numbers=lambda: [masked_softmax(torch.zeros(4), LEFT_SEES[0]), 1 / 4],
 )
 def hidden_row(s: Sketch) -> None:
-    """A row without a visible key, and three answers to 0 divided by 0."""
     p = Page(s)
     sees = p.named(laid(p, LEFT_SEES, LEFT, LEFT, w=36), "causal & padding")
     none, empty = torch.full((4,), -math.inf), torch.zeros(4, dtype=torch.bool)
@@ -182,7 +178,6 @@ def hidden_row(s: Sketch) -> None:
     in the bottom right corner, on sees the, cat, sat and itself, and it sees all five."""
 )
 def two_corners(s: Sketch) -> None:
-    """The same triangle, laid into two corners."""
     p = Page(s)
     panels = [
         (name, laid(p, mask, CACHED[3:], CACHED, w=50, thick=i == 1))
@@ -200,7 +195,6 @@ def two_corners(s: Sketch) -> None:
     numbers=lambda: [DOCUMENT, PLACE],
 )
 def packed_documents(s: Sketch) -> None:
-    """Two documents in one row, and their mask."""
     p = Page(s)
     numbers = [PACKED, DOCUMENT.tolist(), PLACE.tolist()]
     words, roles = ("token", "document", "position"), ("state", "mask", "position")
@@ -215,7 +209,6 @@ def packed_documents(s: Sketch) -> None:
     near, the and tree. So one pass over a text of five words answers four questions."""
 )
 def one_text_many_questions(s: Sketch) -> None:
-    """Text that each row has read, and its question."""
     p = Page(s)
     read = laid(p, causal_mask(len(READ)), READ, READ, w=38)
     rows = [[word] for word in ASKED]

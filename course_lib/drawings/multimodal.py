@@ -57,7 +57,6 @@ def _picture(colour: str, shape: str) -> list[list[tuple[float, float, float]]]:
     numbers=lambda: [COSINES],
 )
 def two_towers(s: Sketch) -> None:
-    """Images come from the left, captions from above; their cosines are in a table."""
     p = Page(s)
     towers = [p.place(p.of(72, 44), 34) for _ in THINGS]
     readers = [p.place(p.of(88, 52), 30) for _ in THINGS]
@@ -124,7 +123,6 @@ def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
     ),
 )
 def asked_both_ways(s: Sketch) -> None:
-    """One table of scores, a softmax for each row, and a softmax for each column."""
     p = Page(s)
     panels = []
     names = ("images are queries: softmax by row", "captions are queries: softmax by column")
@@ -148,7 +146,6 @@ def asked_both_ways(s: Sketch) -> None:
     numbers=lambda: [JOINED, APART, OUT, *FOUND],
 )
 def one_softmax_or_two(s: Sketch) -> None:
-    """The same four scores: all in one softmax, or words and patches each in their own."""
     p = Page(s)
     panels = []
     for name, groups in (
@@ -194,7 +191,6 @@ def one_softmax_or_two(s: Sketch) -> None:
     encoder."""
 )
 def four_layouts(s: Sketch) -> None:
-    """Where a word first attends to a patch."""
     p = Page(s)
     panels = []
     for name in ("two towers", "one encoder", "looking across", "slots"):
@@ -249,7 +245,6 @@ def four_layouts(s: Sketch) -> None:
     numbers=lambda: [int(n) for row in PLACES.values() for n in row],
 )
 def picture_in_a_sentence(s: Sketch) -> None:
-    """The mask of the sequence, and the position of each token."""
     p = Page(s)
     w, h = p.of(30, 26), 25
     asks = [("query" if word == "patch" else "key", "") for word in TEXT]

@@ -138,14 +138,7 @@ class Page(Parts):
     def weighted(
         self, weights: Tensor, values: Tensor, words: Iterable[str], names: tuple[str, str]
     ) -> Part:
-        """Weights times values, row by row, and below them their sum; a phone repeats the words.
-
-        Args:
-            weights: One for each word ``(T,)``.
-            values: A vector for each word ``(T, D)``.
-            words: The words.
-            names: What values and sum are called.
-        """
+        """Weights ``(T,)`` times values ``(T, D)``, row by row, and below them their sum."""
         products, words = weights[:, None] * values, words if self.s.narrow else ()
         share = self.rows(weights, "weight", bars=True, words=words, name="weights *α*")
         times, given = self.signs("×", share), self.rows(values, "value", name=names[0])
@@ -168,15 +161,11 @@ class Page(Parts):
         axle: bool = False,
         edge: bool = False,
     ) -> Part:
-        """A ground behind a part, with a name in its upper left corner.
+        """A ground behind a part that is as large as it asks for, with a name in its upper left
+        corner.
 
-        Args:
-            part: What is on it.
-            said: The name.
-            w: Its width, where it is not to follow from the part.
-            h: Its height.
-            axle: Whether its anchor is that of the part, and not its middle.
-            edge: Whether the part is at its left edge, below the name, and not in its middle.
+        ``axle``: whether its anchor is that of the part, and not its middle; ``edge``: whether the
+        part is at its left edge, below the name, and not in its middle.
         """
         left, up, right, down = part.room
         w = max(w, left + right + self.of(24, 12), self.size(said, kind="strong") + 24)
@@ -243,7 +232,6 @@ class Page(Parts):
         """An arrow from each part to the next, once they are placed.
 
         Args:
-            parts: What is joined: straight where it can be.
             label: What is written beside the longest piece.
             side: ``below`` or ``left``, where the label is not to be above or right.
             bend: Where the arrow turns: ``late``, it goes along the main axis and then across;
@@ -251,7 +239,6 @@ class Page(Parts):
                 ``yy``, along it first and last; if not given, once at signs and else twice.
             at: How much of the way it goes before it turns twice.
             share: How far along its piece the label is.
-            **how: What :meth:`Sketch.arrow` takes besides.
         """
 
         def draw() -> None:
@@ -280,12 +267,7 @@ class Page(Parts):
         self._links.append(draw)
 
     def done(self, *parts: Part, gap: float = 0) -> None:
-        """Place parts along the main axis, in the middle of the sheet, and draw all.
-
-        Args:
-            parts: What is on the sheet.
-            gap: Between two; if not given, 22 on a phone and up to 42 on a page.
-        """
+        """Place parts along the main axis, in the middle of the sheet, and draw all."""
         free = self.s.width - 12 - sum(part.room[0] + part.room[2] for part in parts)
         most = 22 if self.s.narrow else max(8, min(42, free / max(1, len(parts) - 1)))
         whole = self.line(*parts, gap=gap or most)

@@ -25,11 +25,8 @@ class Part:
         room: How far it reaches to the left, up, to the right and down from its anchor, through
             which the axis of its group runs.
         draw: Draws it with its anchor at x, y.
-        each: The parts of a group.
         names: How much further than its box texts reach on each of its four sides.
-        gap: Between the parts of a group.
         round: Whether arrows turn once only on their way to it, as to a sign.
-        box: Where its shape is, once it is placed.
     """
 
     room: tuple[float, ...]
@@ -146,13 +143,9 @@ class Parts:
         """A vector or a matrix, as wide as its longest number asks for.
 
         Args:
-            rows: As :meth:`Sketch.cells` takes them.
             role: Its colour, or that of each cell by its place; ``thick`` has places then, too.
-            w: Width of a cell, where it is not to follow from the numbers.
-            h: Height of a cell.
             words: A name left of each row.
             over: A name above each column.
-            asks: The roles of these.
             **how: ``name``, ``shape`` and ``at`` as :meth:`named` takes them, the shape being that
                 of the rows if not given, and what :meth:`Sketch.cells` takes besides.
         """

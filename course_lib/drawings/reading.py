@@ -66,7 +66,6 @@ def _run(p: Page, words: Sequence[str], marked: tuple[int, int], gap: float = 18
     hide a word, silence a head, patch a vector."""
 )
 def read_and_change(s: Sketch) -> None:
-    """Where a trained model can be looked at, and where it can be cut."""
     p = Page(s)
     chain = _run(p, SENTENCE, (2, LAST))
     p.done(p.row(*chain, p.place(p.of(112, 36)), gap=p.of(20, 12)))
@@ -110,7 +109,6 @@ def read_and_change(s: Sketch) -> None:
     numbers=lambda: [WEIGHTS, BROUGHT, SHARES],
 )
 def row_by_hand(s: Sketch) -> None:
-    """Row of weights, and the output that it brings."""
     p = Page(s)
     place = p.rows([[i] for i in range(3)], "position", words=LOOKS, name="place", shape="")
     weights = p.rows(WEIGHTS, "weight", bars=True, name="weights *α*", shape="")
@@ -135,7 +133,6 @@ def row_by_hand(s: Sketch) -> None:
     numbers=lambda: [ALIGNED],
 )
 def whose_row(s: Sketch) -> None:
-    """Each row of cross-attention has two words: one that is read, one that is predicted."""
     p = Page(s)
     table = p.cells(
         ALIGNED, "weight", w=p.of(64, 44), h=27, bars=True, over=SOURCE, asks=("", "key")
@@ -155,7 +152,6 @@ def whose_row(s: Sketch) -> None:
     other run now answers are, the number of the subject was in that vector."""
 )
 def patching(s: Sketch) -> None:
-    """One vector goes from one run into another."""
     p = Page(s)
     panels, vectors = [], []
     for noun, verb in (("kings", "are"), ("king", p.of("is → ?", "is?"))):
@@ -183,7 +179,6 @@ def patching(s: Sketch) -> None:
     numbers=lambda: [SCORES[-1], FOUND[-1], NEXT[-1]],
 )
 def induction_by_hand(s: Sketch) -> None:
-    """The word before is copied; the last word finds its earlier self and takes what followed."""
     p = Page(s)
     words = [[word] for word in MET]
     own = p.rows(words, "state", name="word", shape="")

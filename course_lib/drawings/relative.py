@@ -57,7 +57,6 @@ def score(m: int, n: int) -> float:
     numbers=lambda: [BIAS, SCORES + BIAS],
 )
 def bias_by_distance(s: Sketch) -> None:
-    """Scores, a bias that is constant along diagonals, and their sum."""
     p = Page(s)
 
     def grid(
@@ -91,7 +90,6 @@ def bias_by_distance(s: Sketch) -> None:
     numbers=lambda: [v for m, n in PLACES[1:] for v in (score(m, n), *at(QUERY, m), *at(KEY, n))],
 )
 def same_turn(s: Sketch) -> None:
-    """A query and a key, as they come, turned by their places, and both two places later."""
     names = ("not turned", "query at 5, key at 1", "query at 7, key at 3")
     panels = s.panels(names, 258, phone=160, gap=13)
     for i, (panel, (m, n)) in enumerate(zip(panels, PLACES, strict=True)):
@@ -152,7 +150,6 @@ def _hand(s: Sketch, x: float, y: float, dx: float, dy: float, role: str) -> Non
     numbers=lambda: [relative_shift(DISTANCES.expand(3, 5))],
 )
 def each_distance_once(s: Sketch) -> None:
-    """Rows of all distances, and the same rows, each at its own keys."""
     p = Page(s)
     dark = [(i, j) for i in range(3) for j in range(5) if not 0 <= j - (2 - i) < 3]
     queries = ("query 0", "query 1", "query 2")
@@ -228,7 +225,6 @@ def squeezed(place: int) -> float:
     numbers=lambda: [squeezed(LONGER - 1), squeezed(1)],
 )
 def squeezed_places(s: Sketch) -> None:
-    """Places that were trained, places beyond them, and all of them divided by two."""
     unit, r = (40.0, 8.0) if s.narrow else (62.0, 12.0)
     x = 20.0 if s.narrow else 190.0
     high = 78.0 if s.narrow else 66.0
@@ -269,7 +265,6 @@ def squeezed_places(s: Sketch) -> None:
     numbers=lambda: [*TERMS.values(), sum(TERMS.values())],
 )
 def four_terms_of_a_score(s: Sketch) -> None:
-    """Two vectors above, two at the left, and the product of each pair in a table."""
     p = Page(s)
     c, w, h = p.of(34, 30), p.of(104, 84), 46
 

@@ -18,12 +18,7 @@ T, WIDTH, BYTES, STEPS, SHARED = 4096, 64, 2, 5, 8
 
 
 class Work(NamedTuple):
-    """Operations and traffic of one head.
-
-    Attributes:
-        operations: Additions, multiplications, and what else counts as one of them.
-        numbers: Read from the large memory, or written there.
-    """
+    """Operations of one head, and how many ``numbers`` it reads from the memory or writes there."""
 
     operations: int
     numbers: int
@@ -63,7 +58,6 @@ def _plain(x: float) -> str:
     numbers=lambda: [round(w) for w in (RIDGE, DECODE.intensity, SCORES.intensity)],
 )
 def roofline(s: Sketch) -> None:
-    """Five operations of attention below one roof."""
     left, right, top, bottom = (40, 332, 46, 262) if s.narrow else (64, 650, 34, 264)
     first, last, floor = -2.0, 13.0, -9.0  # octaves: operations a byte, and shares of the peak
 

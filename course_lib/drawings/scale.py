@@ -35,7 +35,6 @@ SCALED = MANY / math.sqrt(WIDE)
     numbers=lambda: [x for e in (FEW, MANY, SCALED) for x in e.softmax(-1).tolist()],
 )
 def width_and_weights(s: Sketch) -> None:
-    """Scores and weights of narrow vectors, of wide ones, and of wide ones divided by the root."""
     c, n, h = (30, 38, 26) if s.narrow else (42, 50, 26)
     middle, right = (174.0, 222.0) if s.narrow else (456.0, 510.0)
     cases = (

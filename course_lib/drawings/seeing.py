@@ -52,7 +52,6 @@ def _badge(s: Sketch, x: float, y: float, number: int) -> Box:
     is trained without that component."""
 )
 def parts_taken_out(s: Sketch) -> None:
-    """Five places at which a vision transformer can be taken apart."""
     p = Page(s)
     rows: list[list[object]] = [[None] * 4] * 5
     tokens = p.named(p.cells(rows, "state", w=9, h=11), "tokens", at="above left")
@@ -103,7 +102,6 @@ def parts_taken_out(s: Sketch) -> None:
     numbers=lambda: [*GAINS, FOUND.mean, FOUND.low, FOUND.high],
 )
 def pairs_by_hand(s: Sketch) -> None:
-    """From pairs of runs to differences, and from these to an interval."""
     scale, floor = (7.0, 196.0) if s.narrow else (8.0, 200.0)
     xa, xb = (78.0, 178.0) if s.narrow else (72.0, 172.0)
     for x, told in ((xa, "with"), (xb, "without")):
@@ -145,7 +143,6 @@ def pairs_by_hand(s: Sketch) -> None:
     numbers=lambda: [ROW, ALONE, FAR, ALONE * FAR, DISTANCE],
 )
 def distance_by_hand(s: Sketch) -> None:
-    """Five weights become one number of pixels."""
     p = Page(s)
     patches = [p.cells([[n]], "state" if n else "query", w=38, h=38) for n in range(4)]
     first, right, under, across = patches
@@ -183,7 +180,6 @@ def distance_by_hand(s: Sketch) -> None:
     numbers=lambda: [float(mask.sum()) for mask in REACHED] + [float(WIDTH)],
 )
 def convolution_and_attention(s: Sketch) -> None:
-    """Dependencies of one place, layer by layer."""
     w, h, gap = 24.0, 18.0, 46.0
     x, y = (44.0, 44.0) if s.narrow else (6.0, 44.0)
     s.text(x + WIDTH * w / 2, y - 22, "three convolutions of width 3", kind="strong")
@@ -227,7 +223,6 @@ def convolution_and_attention(s: Sketch) -> None:
     numbers=lambda: [SOFT],
 )
 def teacher_and_student(s: Sketch) -> None:
-    """One image, two networks, two losses."""
     p = Page(s)
     boat = p.pixels(BOAT.tolist(), p.of(7, 6))
     teacher, student = p.layer("teacher,", "convolutional"), p.layer("student,", "transformer")

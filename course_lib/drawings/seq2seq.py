@@ -59,7 +59,6 @@ def _kept(gate: float) -> float:
     full stop. After the full stop it writes eos, the end."""
 )
 def translate_good_evening(s: Sketch) -> None:
-    """A sentence goes through one vector."""
     p = Page(s)
 
     def steps(words: Sequence[Part]) -> tuple[list[Part], list[list[Part]]]:
@@ -151,7 +150,6 @@ def teacher_forcing(s: Sketch) -> None:
     numbers=lambda: [STATES],
 )
 def recurrent_by_hand(s: Sketch) -> None:
-    """Word and state meet in a sum, and tanh makes the next state of it."""
     p = Page(s)
     shown = [[int(x) for x in NONE], *([round(x, 2) + 0.0 for x in row] for row in STATES.tolist())]
     before = p.cells([shown[0]], "state", name="*h*_{0}", shape="")
@@ -190,7 +188,6 @@ def recurrent_by_hand(s: Sketch) -> None:
     numbers=lambda: [*_back(SLOPES), *_back([KEEP] * 3)],
 )
 def gradient_by_hand(s: Sketch) -> None:
-    """Three factors for the way back, without a gate and with one."""
     p = Page(s)
     gap = p.of(30, 12)
     states = [
@@ -238,7 +235,6 @@ def _valve(s: Sketch, x: float, y: float) -> None:
     numbers=lambda: [_kept(KEEP), _kept(1 - KEEP)],
 )
 def gate_as_valve(s: Sketch) -> None:
-    """Two valves, one for what is kept and one for what is let in, open in turn."""
     panels = s.panels(("keep", "replace"), 216, gap=20, below=16)
     for panel, gate in zip(panels, (KEEP, 1 - KEEP), strict=True):
         left = panel.x
@@ -271,7 +267,6 @@ def gate_as_valve(s: Sketch) -> None:
     to the fourth English one. Many lines cross."""
 )
 def two_orders(s: Sketch) -> None:
-    """Words that translate each other are in different places."""
     p = Page(s)
     axis, lines = int(s.narrow), []
     for words, side in ((PAIR.source, "end"), (PAIR.target, "start")):

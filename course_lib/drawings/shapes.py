@@ -13,16 +13,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle in which something is.
-
-    Attributes:
-        x: Its left edge.
-        y: Its upper edge.
-        w: Its width.
-        h: Its height.
-        rows: How many cells it has, from above.
-        columns: How many it has, from the left.
-    """
+    """A rectangle in which something is, of ``rows`` times ``columns`` cells."""
 
     x: float
     y: float

@@ -43,7 +43,6 @@ def _dial(s: Sketch, x: float, y: float, r: float, *angles: float) -> None:
     numbers=lambda: [OUT],
 )
 def same_words_shuffled(s: Sketch) -> None:
-    """Two sentences of the same three words, and the same three outputs."""
     p = Page(s)
     panels = []
     for name, order in ORDERS.items():
@@ -78,7 +77,6 @@ def same_words_shuffled(s: Sketch) -> None:
     numbers=lambda: [CODES],
 )
 def clocks_of_positions(s: Sketch) -> None:
-    """A fast and a slow hand at four positions, and what is written down of them."""
     r, h = (25.0, 24.0) if s.narrow else (36.0, 26.0)
     names = ("fast hand", "slow hand")
     for p, code in enumerate(CODES.tolist()):
@@ -130,7 +128,6 @@ def _block(pair: int) -> list[list[float]]:
     numbers=lambda: [TURNS[:2, :2], TURNS[2:, 2:], CODES[FIRST], CODES[FIRST + SHIFT]],
 )
 def shift_turns_hands(s: Sketch) -> None:
-    """Two hands, each turned by a matrix of its own."""
     r, h, names = 40.0, 26.0, ("fast", "slow")
     angles = [f"{SHIFT * rate:.{pair}f}" for pair, rate in enumerate(RATES)]
     turns = map("the {} hand turns by {}".format, names, angles)
@@ -166,7 +163,6 @@ def shift_turns_hands(s: Sketch) -> None:
     of a sentence can be told apart."""
 )
 def codes_along_an_axis(s: Sketch) -> None:
-    """The same table, added along two axes."""
     p = Page(s)
     panels = []
     for place, name in enumerate(("along the sentence", "along the batch")):

@@ -22,15 +22,7 @@ from course_lib.drawings.style import HANGUL, rules
 
 
 class Sketch:
-    """One layout of a drawing; wide for a page, narrow for a phone. Its height grows by itself.
-
-    Attributes:
-        narrow: Whether it is for a phone.
-        width: 668 or 344.
-        texts: What is written, with its place.
-        shapes: Which places are filled, outermost first.
-        ways: The points of all arrows; parts may be on those that carry the stream.
-    """
+    """One layout of a drawing; wide for a page, narrow for a phone. Its height grows by itself."""
 
     def __init__(self, narrow: bool = False) -> None:
         self.narrow = narrow
@@ -57,9 +49,6 @@ class Sketch:
         """Write a line whose middle has the height y.
 
         Args:
-            x: Where it is: its middle, or what ``at`` says.
-            y: The height of its middle.
-            said: ``*q*`` is mathematics, ``_{t}`` is lower, ``^{2}`` higher.
             role: Whose colour it has, one of :data:`course_lib.drawings.style.ROLES`.
             kind: ``small``, ``big``, ``strong``, ``quiet``, or several of them.
             at: ``start`` or ``end``, where x is its left or its right.
@@ -147,15 +136,7 @@ class Sketch:
         gap: float = 12,
         below: float = 10,
     ) -> Iterator[Box]:
-        """Grounds of one size, beside one another on a page and below one another on a phone.
-
-        Args:
-            said: Their names.
-            high: The height of each.
-            phone: The same on a phone, if it is another.
-            gap: Between two on a page.
-            below: Between two on a phone.
-        """
+        """Grounds of one size, beside one another on a page and below one another on a phone."""
         names = [*said]
         high = phone if self.narrow and phone is not None else high
         wide = self.width if self.narrow else (self.width - gap * (len(names) - 1)) / len(names)
@@ -181,18 +162,12 @@ class Sketch:
         """A vector or a matrix; x, y is its upper left corner.
 
         Args:
-            x: Its left edge.
-            y: Its upper edge.
             rows: Its numbers or words, of one row or of several; None leaves a cell empty.
-            role: Its colour.
-            w: Width of a cell.
-            h: Height of a cell.
             digits: How many a float has behind its point; if not given, a tensor of
                 whole numbers has none, and all others have two.
             bars: Whether cells are filled in proportion, as weights are.
             hatched: Which cells, row and column, are masked.
             cut: After which column a dotted line runs through.
-            thick: Whether it is a result.
         """
         rows = table(rows, points=bars or digits is not None)
         box = Box(x, y, len(rows[0]) * w, len(rows) * h, len(rows), len(rows[0]))
@@ -295,9 +270,6 @@ class Sketch:
         """Data that flow along the points, around round corners.
 
         Args:
-            points: Start, corners and end.
-            tip: Whether it has a head.
-            dashed: Whether it goes in at the next step.
             stream: Whether it is the residual stream, a thick line.
             hop: The height at which an upright piece jumps over another line.
             label: What is written beside its first piece.
@@ -345,12 +317,7 @@ class Sketch:
         self.text(x, y, said, kind="small quiet", at=at)
 
     def flow(self, *boxes: Box, **how: Any) -> None:
-        """A straight arrow from each box to the next: to the right or left, else down or up.
-
-        Args:
-            boxes: What is joined; of two, the smaller one says where the arrow runs.
-            **how: What :meth:`arrow` takes besides the points.
-        """
+        """A straight arrow from each box to the next, by the smaller one: across, or up or down."""
         for a, b in pairwise(boxes):
             if a.y < b.bottom and b.y < a.bottom:
                 y = min(a, b, key=lambda box: box.h).cy
@@ -373,11 +340,7 @@ class Sketch:
         return [said for said, _ in self.texts]
 
     def svg(self, *, alone: bool = False) -> str:
-        """The layout as SVG.
-
-        Args:
-            alone: Whether it is in a file of its own, in light colours on a white sheet.
-        """
+        """The layout as SVG; ``alone``: in a file of its own, in light colours on a white sheet."""
         body = "".join("".join(layer) for layer in self._layers)
         every = [*self.shapes, *self._grounds, *(box for _, box in self.texts)]
         heights = [y for line in self.lines for _, y in line]

@@ -1,4 +1,4 @@
-"""Places in an image: a grid in a line, codes of two numbers, scores by axis, finer patches."""
+"""Places in an image: a grid in a line, two numbers, scores by axis, finer and shuffled patches."""
 
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ from course_lib.positions import (
     rotate,
     sinusoidal_encoding,
 )
-from course_lib.positions.stretching import stretch_places
+from course_lib.positions.learned import stretch_places
 from course_lib.vit import patchify
 
 # A lighthouse and a sail, a letter for each pixel.
@@ -70,7 +70,6 @@ AXES = ("time", "row", "column")
     {COLUMNS}, at the right and at the left edge of the image, are neighbours in the line."""
 )
 def grid_in_a_line(s: Sketch) -> None:
-    """An image of twelve patches, and the sequence that a Transformer gets."""
     p = Page(s)
     picture, line = ([p.pixels(pixels(patch), p.of(8, 6)) for patch in PATCHES] for _ in range(2))
     rows = [picture[i : i + COLUMNS] for i in range(0, len(picture), COLUMNS)]
@@ -107,7 +106,6 @@ def grid_in_a_line(s: Sketch) -> None:
     numbers=lambda: [ADDED, BESIDE[0], BESIDE[1]],
 )
 def codes_of_two_places(s: Sketch) -> None:
-    """The same two numbers in both orders, added and side by side."""
     p = Page(s)
     added, beside = [], []
     for i, ((r, c), both) in enumerate(zip(PLACES, BESIDE, strict=True)):
@@ -140,7 +138,6 @@ def codes_of_two_places(s: Sketch) -> None:
     numbers=lambda: [DOWN, RIGHT, SCORES],
 )
 def scores_by_axis(s: Sketch) -> None:
-    """Two pairs of channels, two numbers, and nine sums of them."""
     p = Page(s)
     key = p.cells(K, "key", w=30, h=26, cut=2, name="*k*", shape="", at="left")
     query = p.cells(Q, "query", w=30, h=26, cut=2, name="*q*", shape="", at="right")
@@ -197,7 +194,6 @@ def scores_by_axis(s: Sketch) -> None:
     numbers=lambda: [STRETCHED],
 )
 def stretched_places(s: Sketch) -> None:
-    """A side of an image in four patches and in six, numbered in two ways."""
     p = Page(s)
     side = p.of(432, 220)
     strips: list[tuple[str, list[Any], float, tuple[str, ...]]] = [
@@ -227,7 +223,6 @@ def stretched_places(s: Sketch) -> None:
     numbers=lambda: [IDS],
 )
 def three_numbers(s: Sketch) -> None:
-    """Nine tokens, and three numbers below each."""
     p = Page(s)
     corners = iter((1, 2, 5, 6))
     heads = [
@@ -249,3 +244,47 @@ def three_numbers(s: Sketch) -> None:
     ]
     p.named(heads[4], "", "2 × 2 patches", free=True)
     p.done(p.grid([p.loose(head, both=True) for head in heads], columns, gap=(0, 8), turn=False))
+
+
+ORDER = (2, 0, 1)
+HERE = (0, 1, 2)
+WAYS = {"nothing moves": (HERE, HERE), "both move": (ORDER, ORDER), "patches move": (ORDER, HERE)}
+
+
+def placed(way: str) -> dict[int, int]:
+    """Patch at each place; what the model can know of the image."""
+    return dict(sorted(zip(WAYS[way][1], WAYS[way][0], strict=True)))
+
+
+@drawing(
+    """Three patches of a lighthouse, its top, middle and foot, as a sequence of tokens. Each token
+    is a patch plus the position of a place. If nothing moves, top, middle and foot have the
+    places 0, 1 and 2, and the tokens describe the lighthouse. If patches and positions move alike,
+    the tokens come in another order, but each patch keeps its place, so they describe the same
+    lighthouse. If the patches move and the positions stay, the foot gets the place of the top, and
+    the tokens describe another image."""
+)
+def shuffled_tokens(s: Sketch) -> None:
+    p = Page(s)
+    panels = []
+    for name, (patches, places) in WAYS.items():
+        tokens = p.row(
+            *(
+                p.column(
+                    p.pixels(pixels(PATCHES[TOWER[patch]]), 7),
+                    p.text("+"),
+                    p.cells([[place]], "position", w=28, h=22),
+                    gap=1,
+                )
+                for patch, place in zip(patches, places, strict=True)
+            ),
+            gap=10,
+        )
+        picture = p.column(
+            *(p.pixels(pixels(PATCHES[TOWER[patch]]), 7) for patch in placed(name).values()), gap=0
+        )
+        p.named(tokens, "", "tokens", at="below")
+        p.named(picture, "", "image", at="below")
+        p.link(tokens, picture)
+        panels.append((name, p.row(tokens, picture, gap=p.of(26, 60))))
+    p.done(p.panels(*panels))

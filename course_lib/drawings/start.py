@@ -1,5 +1,6 @@
-"""Where a reader begins: the way through the course, an exercise, and two traps of shapes."""
+"""Where a reader begins: the way through the course, an exercise, its grade, and two traps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,11 +13,8 @@ from course_lib.drawings import Page, Part, Sketch, drawing
 class CoursePart:
     """A part of the course.
 
-    Attributes:
-        title: As the table of contents has it.
-        hours: For reading it and its assignments, rounded.
-        chapters: Number and short name of each.
-        then: What its reader can do, in two lines.
+    ``title``: as the table of contents has it; ``hours``: for reading it and its assignments,
+    rounded; ``then``: what its reader can do, in two lines.
     """
 
     title: str
@@ -94,7 +92,6 @@ def _stations(p: Page, chapters: dict[int, str], empty: int = 0) -> tuple[Part, 
     numbers=lambda: [CORE_HOURS, *(part.hours for part in PARTS), *range(20)],
 )
 def the_way(s: Sketch) -> None:
-    """Three parts in a row, three beside each other."""
     p = Page(s)
     start, first = _stations(p, {0: "Start here: tools, a first exercise"})
     legend = [
@@ -129,7 +126,6 @@ def the_way(s: Sketch) -> None:
     rows pass, you go on to the next exercise."""
 )
 def way_of_an_exercise(s: Sketch) -> None:
-    """Write, check, read, fix."""
     p = Page(s)
     verdicts = ("pass", "pass", "FAIL")
     given, mine = p.texts("random inputs"), p.layer("your", "function")
@@ -167,7 +163,6 @@ def _role(first: torch.Tensor, i: int, j: int) -> str:
     numbers=lambda: [X],
 )
 def same_shape(s: Sketch) -> None:
-    """A transpose and a reshape have one shape and two contents."""
     p = Page(s)
     shown = []
     for said, numbers in TURNED.items():
@@ -185,7 +180,6 @@ def same_shape(s: Sketch) -> None:
     numbers=lambda: [LOSS, PAIRS],
 )
 def all_pairs(s: Sketch) -> None:
-    """Three differences were meant, nine came."""
     p = Page(s)
     out = OUT.tolist()
     lines = []
@@ -203,3 +197,44 @@ def all_pairs(s: Sketch) -> None:
     loss = p.text(f"loss {LOSS:.2f}", kind="strong")
     computed = p.grid((None, row), (column, table), (None, loss), gap=(14, 8), turn=False)
     p.done(p.panels(("meant: (3) − (3)", meant), ("computed: (3) − (3, 1)", computed)))
+
+
+@drawing(
+    """Three places. In the instructor's process, course grade hands a hand-in to a judge and
+    writes the verdict it gets into the gradebook. A judge, one for each core, holds references,
+    properties and hints and runs no line of a student's. Behind walls, without network and with a
+    file system of their own, are the warm parent, which has imported torch once, and a worker,
+    forked from it for one hand-in, which holds the student's cells and nothing to look up.
+    Arguments go from the judge to the worker, values come back, as plain data."""
+)
+def processes_of_a_grade(s: Sketch) -> None:
+    p = Page(s)
+
+    def pair(first: Sequence[str], second: Sequence[str], role: str) -> list[Part]:
+        """Two boxes, side by side on a phone, else one above another."""
+        return [p.layer(*words, w=132, role=role) for words in (first, second)]
+
+    grade, book = pair(["course grade"], ["gradebook"], "state")
+    properties, references = pair(["properties,", "hints"], ["references"], "step")
+    parent, worker = pair(["warm parent:", "has torch"], ["worker:", "student's cells"], "query")
+    p.link(grade, properties, label="hand-in")
+    p.link(references, book, label="verdict, page", side=p.of("", "left"))
+    p.link(properties, parent, label="a worker, please", side=p.of("", "left"))
+    p.link(parent, worker, label="fork")
+    names = "instructor", "judge" if s.narrow else "judge, one a core", "behind walls"
+    pairs = (grade, book), (properties, references), (parent, worker)
+    stacks = [p.stack(*parts, gap=p.of(46, 28)) for parts in pairs]
+    p.done(
+        *(
+            p.panel(stack, name, w=p.of(0, s.width))
+            for name, stack in zip(names, stacks, strict=True)
+        ),
+        gap=p.of(82, 44),
+    )
+    a, b, aside = references.box, worker.box, 10
+    if s.narrow:
+        s.arrow((a.cx - aside, a.bottom), (a.cx - aside, b.y), label="arguments", side="left")
+        s.arrow((a.cx + aside, b.y), (a.cx + aside, a.bottom), label="values")
+    else:
+        s.arrow((a.right, a.cy - aside), (b.x, a.cy - aside), label="arguments")
+        s.arrow((b.x, a.cy + aside), (a.right, a.cy + aside), label="values", side="below")

@@ -44,16 +44,12 @@ def _colours(dark: bool) -> dict[str, str]:
 
 
 def rules(markup: str = "", *, dark: bool | None = None) -> str:
-    """The rules by which a drawing is coloured.
+    """The rules by which a drawing is coloured; those for roles that its markup lacks are left out.
 
-    Args:
-        markup: A drawing; rules for roles that it lacks are left out. All are kept for none.
-        dark: Which colours are written out; if not given, the page's variables are there.
+    ``dark``: which colours are written out; if not given, the page's variables are there.
 
     Example:
         >>> ".key .line{fill:none;stroke:#d55e00}" in rules(dark=False)
-        True
-        >>> "var(--d-key-line)" in rules() and ".key" not in rules('<g class="query">')
         True
     """
     known = _colours(bool(dark))
@@ -83,12 +79,7 @@ def rules(markup: str = "", *, dark: bool | None = None) -> str:
 
 
 def page_style() -> str:
-    """The style sheet of the pages: colours by theme, and the layout for the room there is.
-
-    Example:
-        >>> "html[data-theme=dark]{" in page_style() and "@container" in page_style()
-        True
-    """
+    """The style sheet of the pages: colours by theme, and the layout for the room there is."""
     light, dark = (
         ";".join(f"--d-{name}:{value}" for name, value in _colours(theme).items())
         for theme in (False, True)

@@ -61,7 +61,6 @@ def _plan(shift: int, side: int = SIDE, window: int = WINDOW) -> list[list[int]]
     {int(HEARD[2].sum())} patches have it, patch 15 in the opposite corner among them."""
 )
 def news_through_windows(s: Sketch) -> None:
-    """Three layers of windows, and how far the information of the first patch has come."""
     p = Page(s)
     titles = ("layer 1: windows", "layer 2: moved by 1", "layer 3: windows again")
     shown, columns = [], []
@@ -97,7 +96,6 @@ def _window(p: Page, numbers: Tensor, told: Tensor) -> Part:
     numbers=lambda: [GRID, ROLLED],
 )
 def shift_by_hand(s: Sketch) -> None:
-    """Sixteen numbers are rolled and cut, and two windows get their masks."""
     p = Page(s)
 
     def part(numbers: Tensor) -> Part:
@@ -134,7 +132,6 @@ def _edge(number: int) -> str:
     numbers=lambda: [0, *FAR],
 )
 def end_to_end(s: Sketch) -> None:
-    """Measure how far the information of the first token of a row has come after each layer."""
     p = Page(s)
     rows = []
     for n, far in enumerate(FAR):
@@ -165,7 +162,6 @@ def end_to_end(s: Sketch) -> None:
     numbers=lambda: [INDEX],
 )
 def offsets_by_hand(s: Sketch) -> None:
-    """The nine offsets of a small window, and the number of every pair."""
     p = Page(s)
     roles, chosen = {QUERY: "query", KEY: "key"}, int(INDEX[QUERY, KEY])
     window = p.cells(
@@ -215,7 +211,6 @@ def offsets_by_hand(s: Sketch) -> None:
     numbers=lambda: [*CONFIG.maps, *CONFIG.widths],
 )
 def merging_four_patches(s: Sketch) -> None:
-    """Four tokens become one, and four stages of a model."""
     p = Page(s)
     names = [[NAMES[2 * i + j] if i < 2 > j else None for j in range(4)] for i in range(4)]
     grid = p.cells(

@@ -58,7 +58,6 @@ def _tower(
     numbers=lambda: [S, T, D, L],
 )
 def whole_transformer(s: Sketch) -> None:
-    """Depth goes upwards; the memory is the only way from the left half to the right half."""
     p = Page(s)
     asks = "*q*, *k*, *v*"
     ahead = ("", "feed-forward")
@@ -93,7 +92,6 @@ def whole_transformer(s: Sketch) -> None:
     words is given at the next step. After {SAYS[1]} it continues from {SAYS[1]}."""
 )
 def teacher_or_own_words(s: Sketch) -> None:
-    """One step for all places with the true words; or one step for each word, with its own."""
     p = Page(s)
     panels = []
 

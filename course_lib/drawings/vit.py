@@ -1,9 +1,9 @@
-"""Drawings of an image that becomes a sequence of tokens, and of the model that reads it."""
+"""Drawings of an image that becomes tokens, of the model that reads it, and of its confidence."""
 
 import torch
 
 from course_lib.drawings import Page, Part, Sketch, drawing
-from course_lib.drawings.rows import listed, painted, pixels
+from course_lib.drawings.rows import listed, painted, pixels, said
 from course_lib.vit import patchify
 
 # A boat at sea under the sun, a letter for each pixel.
@@ -52,7 +52,6 @@ def _line(patch: torch.Tensor) -> Colours:
     table of positions is added to each. The result, {N + 1} by D, enters the first block."""
 )
 def patches_to_tokens(s: Sketch) -> None:
-    """A boat is cut, flattened, projected, and told where its parts are."""
     p = Page(s)
     height, width = BOAT.shape[:2]
     boat = p.named(p.pixels(BOAT.tolist(), 8), "picture", f"({CHANNELS}, {height}, {width})")
@@ -97,7 +96,6 @@ def _role(n: int) -> str:
     numbers=lambda: [FLAT, TOKENS],
 )
 def patches_by_hand(s: Sketch) -> None:
-    """Sixteen numbers become four tokens."""
     p = Page(s)
 
     def cut(*, apart: bool) -> Part:
@@ -129,15 +127,14 @@ def patches_by_hand(s: Sketch) -> None:
     one logit for each class."""
 )
 def vision_transformer(s: Sketch) -> None:
-    """From pixels to logits, with the block of chapter 6 in the middle."""
     p = Page(s)
     boat, e, plus = p.pixels(BOAT.tolist(), 5), p.layer("patches,", "*E*"), p.sign("+")
     told = p.texts("class token,", "positions", role="position", kind="small")
     rows = [[None] * 4] * (N + 1)
     z = p.cells(rows, "state", w=9, h=11, name="*z*_{0}", shape=f"({N + 1}, *D*)", at="above left")
     stream, norms, parts = [], [], []
-    for said in ("attention",), ("feed", "forward"):
-        fork, norm, part, add = p.point(), p.layer("norm"), p.layer(*said), p.sign("+")
+    for words in ("attention",), ("feed", "forward"):
+        fork, norm, part, add = p.point(), p.layer("norm"), p.layer(*words), p.sign("+")
         p.link(fork, norm, part, add)
         stream += [fork, add]
         norms += [norm, None]
@@ -158,3 +155,41 @@ def vision_transformer(s: Sketch) -> None:
     answer = p.column(head, logits, axle=0, gap=20) if not s.narrow else p.row(head, logits)
     added = p.column(plus, told, axle=0, gap=20) if not s.narrow else p.row(told, plus, axle=1)
     p.done(boat, e, added, z, block, last, p.row(out, answer))
+
+
+SHOWN = 0  # the image is a ship
+TIMES = 3
+LOGITS = torch.tensor([1.0, 2.0, 0.0])
+BOTH = (LOGITS, TIMES * LOGITS)
+SHARES = [logits.softmax(-1) for logits in BOTH]
+LOSSES = [-shares[SHOWN].log().item() for shares in SHARES]
+BEST = LOGITS.argmax().item()
+ANSWER = CLASSES[int(BEST)]
+
+
+@drawing(
+    f"""An image of a {CLASSES[SHOWN]} goes through a model, whose logits for {CLASSES[0]},
+    {CLASSES[1]} and {CLASSES[2]} are {said(LOGITS, 0)}. The softmax makes them {said(SHARES[0])}.
+    The answer is {ANSWER}, which is wrong, with the confidence {SHARES[0].max():.2f} and the loss
+    {LOSSES[0]:.2f}. If all logits are multiplied by {TIMES}, the probabilities are
+    {said(SHARES[1])}. The answer is {ANSWER} again, the confidence rises to
+    {SHARES[1].max():.2f}, and the loss to {LOSSES[1]:.2f}.""",
+    numbers=lambda: [x for shares in SHARES for x in shares.tolist()] + LOSSES,
+)
+def sure_and_wrong(s: Sketch) -> None:
+    p = Page(s)
+    boat, model = p.pixels(BOAT.tolist(), 8), p.layer("model")
+    p.named(boat, f"a {CLASSES[SHOWN]}")
+    rows = []
+    for logits, shares, loss in zip(BOTH, SHARES, LOSSES, strict=True):
+        box = p.cells(logits, "step", w=p.of(36, 40), over=CLASSES, name="logits", shape="")
+        soft = p.step("softmax")
+        out = p.cells(shares, "weight", bars=True, over=CLASSES, name="probabilities", shape="")
+        words = f"answer: {ANSWER}", f"confidence {shares.max():.2f}"
+        told = [*(p.text(word) for word in words), p.text(f"loss {loss:.2f}", kind="strong")]
+        p.link(box, soft, out)
+        rows.append([box, soft, out, p.column(*told, gap=2)])
+    first, second = rows[0][0], rows[1][0]
+    p.link(boat, model, first)
+    p.link(first, second, label=f"× {TIMES}")
+    p.done(p.row(boat, model, gap=p.of(16, 60)), p.grid(*rows, gap=(p.of(14, 50), 24), axle=0))

@@ -53,7 +53,6 @@ TWO, THREE = found(2)[1], found(3)[1]
     numbers=lambda: [x for shares in SHARES.values() for x in shares.tolist()],
 )
 def three_temperatures(s: Sketch) -> None:
-    """The same logits, divided by three temperatures, and what top-p leaves of each."""
     p = Page(s)
     logits = p.cells(LOGITS[:, None], "step", h=28, words=WORDS, name="logits", shape="")
     shares = [
@@ -87,7 +86,6 @@ def three_temperatures(s: Sketch) -> None:
     numbers=lambda: [TWO, THREE],
 )
 def beam_by_hand(s: Sketch) -> None:
-    """Three beginnings; the one that a beam of 3 keeps and a beam of 2 drops wins in the end."""
     p = Page(s)
 
     def node(*tokens: int, role: str = "state") -> Part:
@@ -127,7 +125,6 @@ NEW = "the"
     used."""
 )
 def prefill_and_cache(s: Sketch) -> None:
-    """Coloured rows are computed in this call, grey ones are kept."""
     p = Page(s)
     calls = {
         "prefill": ("the prompt, all words at once", 4, 0),
@@ -183,7 +180,6 @@ def _kept(groups: int) -> int:
     numbers=lambda: [float(_kept(groups)) for groups in (4, 2, 1)],
 )
 def shared_keys(s: Sketch) -> None:
-    """Query heads above, the keys and values that they share below."""
     p = Page(s)
     panels = []
     for name, groups in (("multi-head", 4), ("grouped-query", 2), ("multi-query", 1)):
@@ -211,7 +207,6 @@ def shared_keys(s: Sketch) -> None:
     key is ever made."""
 )
 def latent_for_all(s: Sketch) -> None:
-    """Cache of a token, and its comparison with the queries of all heads."""
     p = Page(s)
     latent = p.cells([["latent *c*"]], "key", w=80, thick=True)
     token, down = p.cells([["*x*"]], "state", w=36), p.layer("*W* down")

@@ -14,6 +14,7 @@ from course_lib.efficient.block_sparse import (
     fused_block_sparse_attention,
     layout_mask,
     random_blocks,
+    strided_mask,
 )
 from course_lib.efficient.convolutional import (
     ConvolutionalAttention,
@@ -41,19 +42,4 @@ from course_lib.efficient.performer import (
     performer_linear_attention,
     softmax_features,
 )
-from course_lib.efficient.strided import strided_mask
 from course_lib.efficient.tiled import Running, online_attention, online_step
-
-__all__ = [
-    "KINDS", "BlockSparseAttention", "ConvolutionalAttention", "Cost", "CrossShapedAttention",
-    "GatedDeltaAttention", "LinformerAttention", "LongformerAttention", "PerformerAttention",
-    "RandomFeatureAttention", "ReducedAttention", "Running", "attention_costs", "band_average",
-    "band_offsets", "band_weights", "banded_attention",
-    "block_layout", "block_sparse_attention", "expand_key_mask",
-    "fused_banded_attention", "fused_block_sparse_attention",
-    "gated_delta", "largest_tensor", "layout_mask",
-    "linformer_attention", "longformer_pairs", "online_attention", "online_step",
-    "orthogonal_features", "performer_attention", "performer_linear_attention", "random_blocks",
-    "softmax_features", "strided_mask", "stripe_masks",
-    "window_pairs",
-]  # fmt: skip

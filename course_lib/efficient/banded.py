@@ -1,10 +1,8 @@
 """Sliding windows in memory that grows with the length times the width of the window.
 
-A mask can say who sees whom, but the scores behind it are still a matrix of T by T. Here a score
-is computed only where it counts: the *band* ``(..., T, W)`` holds, for each query, its W keys side
-by side, in the order of :func:`band_offsets`. The explicit path shifts keys and values by each
-offset in turn. The fused path cuts the sequence into blocks of queries and hands each, together
-with the stretch of keys around it, to the fused kernel.
+A mask can say who sees whom, but the scores behind it are still a matrix of T by T. Here a score is
+computed only where it counts: the *band* ``(..., T, W)`` holds, for each query, its W keys side by
+side, in the order of :func:`band_offsets`.
 """
 
 import math

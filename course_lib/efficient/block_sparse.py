@@ -242,3 +242,19 @@ class BlockSparseAttention(HeadProjections):
         heads, weights = block_sparse_attention(q, k, v, self.blocks, key_mask)
         out = self.merge(heads)
         return (out, weights) if return_weights else out
+
+
+def strided_mask(T: int, stride: int, *, device: torch.device | None = None) -> Tensor:
+    """The last l positions, ``(T, T)``, and every l-th before them; l is the stride.
+
+    Source: Child et al., Generating Long Sequences with Sparse Transformers (2019), section 4:
+    the union of ``A1 = {max(0, i - l), ..., i}`` and ``A2 = {j <= i : (i - j) mod l = 0}``.
+
+    >>> strided_mask(7, stride=2).int()[-1].tolist()
+    [1, 0, 1, 0, 1, 1, 1]
+    """
+    if stride < 1:
+        raise ValueError(f"stride is {stride}, wanted at least 1")
+    position = torch.arange(T, device=device)
+    back = position[:, None] - position
+    return (back >= 0) & ((back <= stride) | (back % stride == 0))

@@ -33,14 +33,6 @@ class ConvolutionalAttention(nn.Module):
         kernel_size: Side of the convolutions' kernels, odd.
         stride: Of the convolutions of keys and values.
         scale: Factor on ``q k^T``; ``1 / sqrt(D)`` if not given.
-
-    Example:
-        A quarter of the scores of full attention:
-
-        >>> attend = ConvolutionalAttention(8, n_heads=2, stride=2).eval()
-        >>> out, weights = attend(torch.zeros(1, 4, 4, 8), return_weights=True)
-        >>> out.shape, weights.shape
-        (torch.Size([1, 4, 4, 8]), torch.Size([1, 2, 16, 4]))
     """
 
     def __init__(

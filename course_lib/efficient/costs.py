@@ -14,12 +14,7 @@ KINDS = ("full", "window", "Longformer", "Linformer", "Performer", "tiled")
 
 
 class Cost(NamedTuple):
-    """Costs of one layer for one sequence, beyond the four projections that all kinds have.
-
-    Args:
-        multiplications: Of two numbers each.
-        numbers: Scores, weights or features that are held at once, over all heads.
-    """
+    """Cost of a layer beyond its four projections: multiplications, and numbers held at once."""
 
     multiplications: int
     numbers: int

@@ -46,10 +46,6 @@ def softmax_features(x: Tensor, directions: Tensor, *, query: bool, eps: float =
     stabiliser c is the largest ``w . x'``: of each query for itself, of all keys together. It
     cancels when the weights are normalised, as long as eps is negligible.
 
-    Autograd takes c for a constant. That is exact with eps 0; with 1e-4, c does not quite cancel,
-    and gradients differ from the function's derivative: by up to some percent for normal x of
-    width 8, by some ten-thousandths for x a quarter as long.
-
     Source: Choromanski et al. (2021), lemma 1; stabilisers and eps as in the authors' code.
 
     Args:
@@ -107,7 +103,6 @@ def performer_attention(
         directions: Random directions ``(m, Dh)``.
         causal: Needs T = S. The stabiliser of the keys is taken over all of them, later ones
             included, so an eps above 0 lets a trace of the future through.
-        eps: Added to every feature.
         sum_eps: Added, for each feature, to the sum of the keys in D.
 
     Example:

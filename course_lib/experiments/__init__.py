@@ -27,15 +27,14 @@ from course_lib.experiments.verify import verify
 from grader.base.errors import Refused
 
 _NAMES = (
-    "contrastive", "cost", "extrapolation", "favit-operators", "image-data-curve", "image-models",
-    "image-recipes", "informer-ablations", "informer-ettm1", "informer-horizons",
-    "informer-oil", "informer-published", "informer-report", "informer-tokens", "no-positions",
-    "norm-depth", "order-tasks", "permutation", "read-translation", "read-words", "scan-orders",
-    "scene-positions", "seq2seq-bottleneck", "translator", "translator-korean", "vit-2026",
-    "vit-ablations", "vit-cifar10", "vit-curves", "vit-positions", "vit-questions", "vit-recipe",
-    "vit-rivals", "vit-study", "writer", "writer-blocks", "writer-positions", "writer-reward",
-    "writer-scaling",
-)  # fmt: skip
+    "contrastive cost extrapolation favit-operators image-data-curve image-models image-recipes "
+    "informer-ablations informer-ettm1 informer-horizons informer-oil informer-published "
+    "informer-report informer-tokens no-positions norm-depth order-tasks permutation "
+    "read-translation read-words scan-orders scene-positions seq2seq-bottleneck translator "
+    "translator-korean vit-2026 vit-ablations vit-cifar10 vit-curves vit-positions "
+    "vit-questions vit-recipe vit-rivals vit-study writer writer-blocks writer-positions "
+    "writer-reward writer-scaling"
+).split()
 # A module has the name of its experiment, which is called EXPERIMENT there; but for these.
 _SHARED = {
     "image-data-curve": ("image_models", "CURVE"),
@@ -97,23 +96,9 @@ def decided(
 
 
 def settled(name: str, key: str, results_dir: Path = SHIPPED_RESULTS) -> Settled:
-    """Conclusion of all sizes on one of an experiment's questions; arguments as above.
-
-    Example:
-        >>> settled("no-positions", "control").reach
-        'small'
-    """
+    """Conclusion of all sizes on one of an experiment's questions; arguments as above."""
     what = get(name)
     for found in settle(what, load_records(results_dir, name)):
         if found.question.key == key:
             return found
     raise Refused(f"no record of {name} in {results_dir} is about {key!r}: `course run {name}`")
-
-
-__all__ = [
-    "EXPERIMENTS", "SHIPPED_RESULTS", "Bill", "Conclusion", "DataUse", "Experiment", "Question",
-    "Record", "RecordError", "Settled", "Size", "Verdict", "bill", "conclusions", "decided", "get",
-    "load_record", "load_records", "measured", "numbers", "pair_by_seed", "run", "run_all",
-    "settle", "settled", "stale",
-    "unpack_items", "validate", "verdict", "verify",
-]  # fmt: skip

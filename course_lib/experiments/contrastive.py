@@ -3,9 +3,6 @@
 A shape stands in one of four corners, and its caption names colour, shape and corner. Six pairs of
 colour and shape are kept back. Every arm scores a picture with five captions, the right one and
 four that differ from it in one word, and learns to score the right one highest.
-
-The sequence-and-space essay orders layouts by what they keep of order and space, and by how many
-weights they have; towers never let a word see a patch, the others do.
 """
 
 from dataclasses import asdict, dataclass
@@ -77,11 +74,7 @@ def kept_back(attributes: Tensor) -> Tensor:
 
 
 def scenes(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
-    """Draw pictures with a shape in one of four corners.
-
-    Returns pictures ``(B, 3, 32, 32)`` from -1 to 1, and numbers of colour, shape, row and column
-    ``(B, 4)``.
-    """
+    """Draw pictures ``(B, 3, 32, 32)`` of a shape in a corner, and colour, shape, row, column."""
     # In the middle of its corner: told apart after hundreds of steps and not thousands.
     made = close_ups(n, generator, jitter=0)
     corner = torch.randint(len(QUADRANTS), (n,), generator=generator)
@@ -199,11 +192,7 @@ def swaps(model: nn.Module, test: Batch) -> dict[str, float]:
 
 @torch.no_grad()
 def name_among(model: nn.Module, images: Tensor, candidates: Tensor) -> Tensor:
-    """Candidate that each image's best caption is.
-
-    ``images`` ``(B, 3, 32, 32)``; ``candidates``: attributes ``(C, 4)``. Returns the numbers of
-    candidates ``(B,)``.
-    """
+    """Candidate ``(B,)``, of attributes ``(C, 4)``, that is the best caption of each image."""
     tokens = write(candidates)
     found = [
         model(part, tokens.expand(len(part), -1, -1)).argmax(dim=1) for part in images.split(10)

@@ -87,10 +87,7 @@ def train_translator(
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> list[dict[str, float]]:
-    """Train a translator; the learning rate rises for half an epoch.
-
-    Returns one row an epoch; ``exact`` is the share of test sentences translated without an error.
-    """
+    """Train a translator; the learning rate rises for half an epoch. Returns one row an epoch."""
     device = next(model.parameters()).device
     steps = -(-len(data.train) // batch_size)
 

@@ -98,16 +98,7 @@ def texts(n: int, config: RecallConfig, generator: Generator) -> Batch:
 
 
 class FactEmbedding(nn.Module):
-    """A fact is the sum of its key and its value, a question that of its key and a mark.
-
-    That one token says two things need not be learned then, only how to look it up.
-
-    Example:
-        >>> embed = FactEmbedding(RecallConfig(), seeded_generator(0))
-        >>> tokens, _, _ = texts(2, RecallConfig(), seeded_generator(0))
-        >>> embed(tokens).shape[:2] == tokens.shape
-        True
-    """
+    """A fact is the sum of its key and its value, a question that of its key and a mark."""
 
     keys: nn.Parameter
     values: nn.Parameter

@@ -81,14 +81,10 @@ def examine(
 ) -> dict[str, Any]:
     """Entropies and norms of all heads, and the accuracy without some layers.
 
-    Args:
-        images, labels: Normalised ``(N, 3, H, W)``, and their classes ``(N,)``.
-        taken_out: Layers, counted from 1, that are left out at the same time.
-
-    Returns:
-        Entropy of each head's maps as a share of its largest value, by layer and head, of all
-        queries and of the class token; norms as of :func:`head_norms` and
-        :func:`feed_forward_norms`; accuracies by the layers that are missing, such as ``"5 6"``.
+    ``images`` are normalised ``(N, 3, H, W)``; ``taken_out``: layers, from 1, that are left out
+    together. Entropies are shares of the largest value, by layer and head, of all queries and of
+    the class token; norms are those of :func:`head_norms` and :func:`feed_forward_norms`;
+    accuracies have a name for the missing layers, such as ``"5 6"``.
     """
     _, maps = model(images[:N_MAPPED], return_weights=True)
     said = {

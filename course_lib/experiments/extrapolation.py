@@ -139,10 +139,7 @@ def losses(model: nn.Module, tokens: Tensor) -> Tensor:
 
 
 def train_language(job: Job, config: LanguageConfig) -> Outcome:
-    """Train a language model and measure its loss over the place in the text.
-
-    ``loss_by_place`` is the mean test loss by the last place of each stretch of places.
-    """
+    """Train a language model and measure its mean loss by the last place of stretches of places."""
     corpus = make_corpus(config, job.seed)
     model = LanguageModel(config, len(corpus.vocabulary), seeded_generator(job.seed))
     T = config.length

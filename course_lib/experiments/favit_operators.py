@@ -3,10 +3,8 @@
 The ablation report compares five operators on FaViT-B0 and CIFAR-100 enlarged to 224 x 224, one run
 of 300 epochs each, and takes 1.87 points between two of them for progress. ``full`` is that
 setting, but on CIFAR-10, which is what this course can load. ``cpu`` is a model of two stages for
-32 x 32 pixels that sees 2,500 pictures three times. All arms share recipe, pictures and their
-order, and FaViT's share their first weights: operators with weights of their own begin as the mean.
-``released`` is the mean as the official release computes it. ``swin`` has about as many parameters
-and multiplications as ``mean``.
+32 x 32 pixels that sees 2,500 pictures three times. ``released`` is the mean as the official
+release computes it. ``swin`` has about as many parameters and multiplications as ``mean``.
 """
 
 from dataclasses import dataclass, fields, replace

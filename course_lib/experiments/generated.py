@@ -16,10 +16,7 @@ Batch = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Length and speed of training.
-
-    ``epochs``: parts of the training, after each of which it is measured and can be taken up again.
-    """
+    """Length and speed of training, in parts after each of which it is measured and can go on."""
 
     epochs: int
     steps: int  # batches of a part

@@ -1,16 +1,12 @@
 """Convolutions, patches and both on the whole of CIFAR-10, each with a recipe of its own.
 
-The CIFAR-10 report's table of models comes from 300 epochs on a GPU. Here every network has at
-most about an hour and a half of one processor core: a residual network, a transformer over patches
-of 4 pixels with and without shifted and flipped pictures, and a transformer behind a convolutional
-stem. What counts is accuracy over core-minutes, and the accuracy after the last epoch. One more run
-of the residual network, ``resnet-long``, takes two hours.
+The CIFAR-10 report's table of models comes from 300 epochs on a GPU. Here every network has at most
+about an hour and a half of one processor core, but for ``resnet-long``, which takes two hours.
 
 A learning rate that suits one network is unfair to another. So ``image-recipes`` tries some for
 each, on 12,500 training pictures, and looks at 5,000 other *training* pictures; the test pictures
-are not asked. The residual network is tried with the whole of its recipe, on 45,000: a recipe for
-few pictures is no recipe for many. The best rate of each arm is its rate in ``image-models``, which
-a test holds.
+are not asked. The residual network is tried on 45,000. The best rate of each arm is its rate in
+``image-models``, which a test holds.
 
 Products of matrices are computed in bfloat16, weights and sums kept in float32, where the processor
 has such products: an epoch then takes 0.6 of the time. Elsewhere all is float32. A record says in
@@ -196,10 +192,7 @@ class Training(Seeing):
 
 
 def _shifted(pictures: Tensor, most: int, generator: torch.Generator) -> Tensor:
-    """Each picture shifted by up to ``most`` pixels; its mirror image comes in at the edges.
-
-    ``pictures``: bytes ``(B, 3, H, W)``. Returns bytes ``(B, 3, H, W)``.
-    """
+    """Each picture ``(B, 3, H, W)`` shifted by up to ``most`` pixels, mirrored at the edges."""
     n, _, height, width = pictures.shape
     down, right = torch.randint(2 * most + 1, (2, n, 1), generator=generator).to(pictures.device)
     padded = F.pad(pictures.float(), (most,) * 4, mode="reflect").byte()

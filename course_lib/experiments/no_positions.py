@@ -99,11 +99,7 @@ class Guesser(nn.Module):
 def guesses(
     model: Guesser, tokens: Tensor, hide: float, generator: Generator
 ) -> tuple[Tensor, Tensor]:
-    """Answers of a model where it has to guess, and the right ones.
-
-    ``tokens``: numbers of words ``(B, T)``. Returns logits ``(n, V)`` and numbers of words
-    ``(n,)``.
-    """
+    """Answers ``(n, V)`` where a model guesses in texts ``(B, T)``, and the right ones ``(n,)``."""
     if model.causal:
         asked = tokens[:, 1:] != Vocabulary.pad
         return model(tokens[:, :-1])[asked], tokens[:, 1:][asked]
@@ -113,10 +109,7 @@ def guesses(
 
 
 def place_known(model: Guesser, settings: ReadingRun, vocab_size: int, seed: int) -> float:
-    """Measure how often a linear probe names the place of a word among random ones.
-
-    Returns the share of right answers on sentences that the probe has not seen.
-    """
+    """Measure how often a linear probe names the place of a random word in a new sentence."""
     n, places = settings.n_probed, settings.n_places
     drawn = torch.randint(
         Vocabulary.unk + 1, vocab_size, (2 * n, places), generator=seeded_generator(seed, 3)

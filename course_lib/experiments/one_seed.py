@@ -1,7 +1,7 @@
 """One experiment for a whole class: each student predicts, then runs one seed of their own.
 
 The seed comes from the student's name, the prediction, and a word that the class may get after all
-have predicted. So nobody chooses a seed, and whoever changes a prediction needs another run.
+have predicted. So nobody chooses a seed.
 """
 
 import hashlib

@@ -122,10 +122,7 @@ def build(config: OrderRun, seed: int) -> Guesser:
 
 
 def right(model: nn.Module, tokens: Tensor, answers: Tensor) -> float:
-    """Share of the answers that a model gets right.
-
-    ``tokens`` ``(B, T)``; ``answers``: ``(B, T)``; -100 where nothing is asked.
-    """
+    """Share of the answers ``(B, T)`` that a model gets right; -100 where nothing is asked."""
     asked = answers != _UNASKED
     with torch.no_grad():
         return (model(tokens).argmax(dim=-1) == answers)[asked].double().mean().item()

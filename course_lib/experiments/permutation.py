@@ -1,10 +1,9 @@
 """Effect of shuffled patches on a vision transformer and a convolutional network.
 
 The sequence-and-space essay says that a vision transformer hardly notices when patches are
-shuffled, and learns relations from content more than from position. Whose positions? Here patches
-are shuffled at four grid sizes, under positions that stay and together with their positions; and
-networks learn from pictures that have all been shuffled alike. ``full`` is the setting of the
-CIFAR-10 report. ``cpu`` sees 3,000 pictures four times: it shows signs, not sizes.
+shuffled, and learns relations from content more than from position. Here patches are shuffled at
+four grid sizes, under positions that stay and together with their positions; and networks learn
+from pictures that have all been shuffled alike.
 """
 
 from collections.abc import Callable, Sequence

@@ -28,11 +28,6 @@ from course_lib.experiments.verdict import (
 )
 from course_lib.experiments.verdict import fact as without_chance
 
-__all__ = [
-    "Conclusion", "Measure", "Question", "answers", "apart_by_machine", "conclusions", "from_table",
-    "learned",
-]  # fmt: skip
-
 Measure = str | float | Callable[[Record], float]
 """A number of a record by its key, one that needs no record, or what makes one of a record."""
 

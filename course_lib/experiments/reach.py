@@ -325,10 +325,7 @@ def _widths(config: Mapping[str, Any]) -> Iterator[float]:
 
 
 def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Tell whether one of two runs is three times as large, in weights or data, or only as long.
-
-    Returns ``"size"``, ``"length"`` or nothing.
-    """
+    """Tell whether one run is three times as large, ``"size"``, or only as long, ``"length"``."""
 
     def far(*names: str) -> bool:
         shares = _shares(one, other, *names).values()

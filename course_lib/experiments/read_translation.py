@@ -82,11 +82,7 @@ def train(
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> tuple[EncoderDecoder, list[dict[str, float]]]:
-    """Train a translator.
-
-    Returns the trained model, and one row an epoch; ``exact`` is the share of test sentences of
-    both languages that are translated without an error.
-    """
+    """Train a translator: the model, and a row an epoch with the share of exact sentences."""
     model = EncoderDecoder(
         TransformerConfig(
             len(data.source), len(data.target), d_model=config.d_model, n_heads=config.n_heads,
@@ -112,11 +108,6 @@ def gold_links(pairs: Sequence[SentencePair]) -> Tensor:
 
     Row t stands for the query that predicts target word t; the last row of the longest sentence,
     which predicts its end, has no link. Returns boolean ``(B, T, S)``.
-
-    Example:
-        >>> pair = SentencePair(("im", "garten"), ("in", "the", "garden"), ((0, 0), (0, 1), (1, 2)))
-        >>> gold_links([pair]).int().tolist()
-        [[[1, 0], [1, 0], [0, 1], [0, 0]]]
     """
     T = 1 + max(len(pair.target) for pair in pairs)
     S = max(len(pair.source) for pair in pairs)

@@ -138,19 +138,13 @@ def number_log_odds(model: Reader, task: VerbTask, **options: Tensor | None) -> 
 
 @torch.no_grad()
 def number_accuracy(model: Reader, task: VerbTask, head_mask: Tensor | None = None) -> float:
-    """Share of hidden verbs whose number the model knows.
-
-    ``head_mask``: factors on the output of each head ``(L, H)``.
-    """
+    """Share of hidden verbs whose number the model knows; ``head_mask``: factors ``(L, H)``."""
     odds = number_log_odds(model, task, head_mask=head_mask)
     return (odds > 0).double().mean().item()
 
 
 def head_worth(model: Reader, task: VerbTask) -> Tensor:
-    """By how much the model's loss rises without each head.
-
-    Returns rise of the mean of ``-ln p(right number)``, ``(L, H)``.
-    """
+    """By how much the mean of ``-ln p(right number)`` rises without each head, ``(L, H)``."""
     config = model.config
     ones = torch.ones(config.n_layers, config.n_heads)
     with torch.no_grad():
@@ -160,10 +154,7 @@ def head_worth(model: Reader, task: VerbTask) -> Tensor:
 
 
 def number_loss(model: Reader, task: VerbTask, head_mask: Tensor | None = None) -> Tensor:
-    """Mean of ``-ln p(right number)``, where only the two forms of the verb are compared.
-
-    ``head_mask``: factors on the output of each head ``(L, H)``.
-    """
+    """Mean of ``-ln p(right number)``, where only the two forms of the verb are compared."""
     return F.softplus(-number_log_odds(model, task, head_mask=head_mask)).mean()
 
 
@@ -224,11 +215,7 @@ def train(
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> tuple[Reader, list[dict[str, float]]]:
-    """Train a reader.
-
-    Returns the trained model, and one row an epoch; ``number`` is the share of hidden verbs whose
-    number is known.
-    """
+    """Train a reader: the model, and a row an epoch with the share of verbs that it knows."""
     device = torch.device(device)
     model = Reader(
         ReaderConfig(

@@ -34,8 +34,7 @@ def silencing(
 
     Who is silenced is chosen by one loss, and what is lost is measured by the other, on other
     sentences: the head that looks most useless among many is so by luck in part. ``random`` is the
-    mean of 10 orders; ``least_head_worth``: by what the loss rises without the head that is missed
-    least; ``pair_excess``: by how much two heads are missed more together than one by one.
+    mean of 10 orders.
     """
     n_heads = shape[0] * shape[1]
     whole = choosing(torch.ones(shape))

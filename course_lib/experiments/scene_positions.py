@@ -1,10 +1,9 @@
 """Three questions about scenes: what, where and left of; positions and finer grids.
 
-A small transformer answers three questions about generated pictures of 32 x 32 pixels, told by
-four schemes where its patches stand, or by none, and is then shown pictures of 48 x 48. Learned
+A small transformer answers three questions about generated pictures of 32 x 32 pixels, told by four
+schemes where its patches stand, or by none, and is then shown pictures of 48 x 48. Learned
 positions are resampled; formulas and rotations simply go on. The sequence-and-space essay says that
-position helps with places and hardly matters for classes. ``day`` takes eight times as many steps,
-``full`` draws more pictures, too.
+position helps with places and hardly matters for classes.
 """
 
 import hashlib

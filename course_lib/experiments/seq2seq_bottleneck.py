@@ -133,13 +133,7 @@ def right_words_by_length(model: Seq2Seq, data: Corpus) -> dict[int, float]:
 
 
 def load_translator(arm: str, folder: Path = RESULTS / "seq2seq-bottleneck") -> Seq2Seq:
-    """One of :data:`KEPT` as its training left it, in half precision; its words are those of
-    ``make_data(DAY, 0)``.
-
-    Example:
-        >>> load_translator("gru").config.attention is None
-        True
-    """
+    """One of :data:`KEPT` in half precision; its words are those of ``make_data(DAY, 0)``."""
     with safe_open(folder / f"{arm}-day-0.safetensors", framework="pt") as file:
         weights = {name: file.get_tensor(name) for name in file.keys()}
         model = Seq2Seq(Seq2SeqConfig(**json.loads(file.metadata()["config"])))

@@ -53,16 +53,12 @@ def missing(
     results_dir: Path = RESULTS_DIR,
     stale: bool = False,
 ) -> list[Missing]:
-    """Runs that the committed sets lack: by the steps of their sizes, in a step the cheapest first.
-
-    ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns the runs; among arms of the same cost seed
-    by seed, so that pairs become complete.
-    """
+    """Runs that the committed sets lack: small steps first, then cheap ones, in pairs."""
     found: list[Missing] = []
     having = [e for e in experiments.values() if size in e.sizes]
     if not having:
         known = ", ".join(dict.fromkeys(s for e in experiments.values() for s in e.sizes))
-        raise Refused(f"no experiment has the size {size!r}, wanted one of {known}")
+        raise Refused(f"no experiment has the size {size!r}, expected one of {known}")
     for experiment in having:
         due = bill(experiment, size, results_dir=results_dir, stale=stale)
         found += [Missing(experiment, arm, seed, due.each[arm]) for arm, seed in due.todo]
@@ -91,14 +87,13 @@ def run_all(
 
     The run under way is then cut off; its checkpoint stays, and the next call goes on from there.
     The same holds for Ctrl-C. A run that fails is reported and does not stop the others. Where a
-    process can't set itself an alarm (Windows, a thread of its own), the run under way is finished
-    first.
+    process can't set itself an alarm, the run under way is finished first.
 
     ``size``: ``"cpu"``, ``"day"`` or ``"full"``. Returns what was written, what failed, what is
     left.
     """
     if not minutes > 0:
-        raise Refused(f"minutes is {minutes}, wanted more than 0")
+        raise Refused(f"minutes is {minutes}, expected more than 0")
     todo = missing(experiments, size, results_dir, stale)
     for line in _bill(todo, minutes, size):
         report(line)

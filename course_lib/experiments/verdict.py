@@ -104,17 +104,16 @@ def verdict(
 ) -> Verdict:
     """Judge a claim by a paired t-interval.
 
-    Each seed gives one difference of two arms, in the direction of the claim where ``claimed_sign``
-    is 1, against it where it is -1. The claim *holds* if the 95 % interval of the mean excludes 0
-    on the claimed side, it *fails* if it excludes 0 on the other. Where the interval holds 0 and
-    lies within the margin, there is *no difference* larger than that; else the claim is
-    *undecided*, as it is for one pair alone. Where all pairs are equal, the task can't tell the
-    arms apart: *not testable*.
+    Each seed gives one difference; ``claimed_sign`` is 1 or -1. The claim *holds* if the 95 %
+    interval of the mean excludes 0 on the claimed side, it *fails* if it excludes 0 on the other.
+    Where the interval holds 0 and lies within the margin, there is *no difference* larger than
+    that; else the claim is *undecided*, as it is for one pair alone. Where all pairs are equal, the
+    task can't tell the arms apart: *not testable*.
     """
     if claimed_sign not in (1, -1):
-        raise ValueError(f"claimed_sign is {claimed_sign}, wanted 1 or -1")
+        raise ValueError(f"claimed_sign is {claimed_sign}, expected 1 or -1")
     if margin is not None and not margin > 0:
-        raise ValueError(f"margin is {margin}, wanted more than 0, or None")
+        raise ValueError(f"margin is {margin}, expected more than 0, or None")
     values = [float(value) for value in differences]
     n = len(values)
     if n == 0 or not all(math.isfinite(value) for value in values):

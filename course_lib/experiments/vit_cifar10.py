@@ -8,11 +8,7 @@ from torch import Tensor, nn
 
 
 def augment(images: Tensor, generator: torch.Generator, crop: bool) -> Tensor:
-    """Flip half of the images ``(B, 3, H, W)``, and shift each by up to 4 pixels if ``crop``.
-
-    They are bytes. What a shift brings in is black, as in the report. ``images``: bytes ``(B, 3, H,
-    W)``.
-    """
+    """Flip half of the images ``(B, 3, H, W)``; shift each by up to 4 pixels if ``crop``."""
     n, _, height, width = images.shape
     flip = torch.rand(n, generator=generator) < 0.5
     images = torch.where(flip.view(-1, 1, 1, 1).to(images.device), images.flip(-1), images)

@@ -33,10 +33,7 @@ _COLUMNS = {
 
 
 def by_epoch(metrics: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Values of the report's table, at its epochs.
-
-    Returns, for each column of the table its number at each epoch that there is.
-    """
+    """Values of the report's table, by column, at its epochs that there are."""
     return {
         name: {str(n): metrics[n - 1][column] for n in EPOCHS if n <= len(metrics)}
         for name, column in _COLUMNS.items()

@@ -3,8 +3,7 @@
 The CIFAR-10 report calls augmentation crucial, and shows a table in which the validation loss rises
 while the accuracy rises too. ``cpu`` is a small model for which this can be watched in minutes: on
 few images without augmentation (``few``), on the same images shifted and flipped (``augmented``),
-and on many images, seen a few times and flipped (``many``). One seed: what it shows is an example,
-and no difference is concluded from it.
+and on many images, seen a few times and flipped (``many``).
 """
 
 import json

@@ -5,8 +5,7 @@ names hybrids and distillation as what comes next. All arms share the seed's ord
 and take as many steps, on 2,500 pictures; those with ``share`` see fewer of them, more often. Arms
 whose names begin with ``few`` are the rows of the report's table of models: a fifth of the
 pictures, five times as often. After each epoch, how far each layer looks and how evenly is kept in
-the metrics. ``full`` is the report's setting, with the same small teacher. ``cpu`` takes 200 steps:
-it shows signs, not sizes.
+the metrics.
 """
 
 from dataclasses import dataclass, replace

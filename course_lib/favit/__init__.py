@@ -23,10 +23,3 @@ from course_lib.favit.survey import (
     tokens_read,
     window_cost,
 )
-
-__all__ = [
-    "PRESETS", "CrossWindow", "FaViT", "FaViTBlock", "FaViTConfig", "FactorisedAttention",
-    "GroupCost", "Operator", "average_neighbouring_channels", "dilated_windows", "dilation_rate",
-    "factorised_cost", "favit", "group_survey", "informative_keys", "pad_by_reflection",
-    "pooled_windows", "reflected", "split_channels", "tokens_read", "unfold_windows", "window_cost",
-]  # fmt: skip

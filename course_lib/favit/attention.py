@@ -43,9 +43,8 @@ class FactorisedAttention(nn.Module):
       size of the map. The samples come from a depthwise-separable 3 x 3 convolution.
 
     In each group a depthwise 3 x 3 convolution is added to the values, and the outputs of all
-    groups are projected together. Where areas don't fill the map it is continued by reflection, as
-    in the release, and reflected again where the map is smaller than what is missing, where the
-    release fails.
+    groups are projected together. Where areas don't fill the map it is continued by reflection,
+    again and again where the map is small.
 
     Source: Qin et al., Factorization Vision Transformer (2023), and its official code. There, the
     channels of the local and the dilated group's queries are interleaved head by head; ours stand

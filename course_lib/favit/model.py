@@ -89,12 +89,6 @@ class FaViT(nn.Module):
 
     Source: Qin et al., Factorization Vision Transformer: Modeling Long Range Dependency with Local
     Window Cost (2023), and its official code.
-
-    Example:
-        >>> model = FaViT(FaViTConfig(image_size=32, n_classes=10, depths=(1, 1, 1, 1)))
-        >>> logits, weights = model(torch.zeros(2, 3, 32, 32), return_weights=True)
-        >>> [tuple(w.shape) for w in weights[1]]  # second stage: global, local, dilated
-        [(2, 1, 16, 1), (2, 2, 16, 49), (2, 2, 16, 49)]
     """
 
     def __init__(
@@ -266,15 +260,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def favit(name: str, *, generator: torch.Generator | None = None, **changes: Any) -> FaViT:
-    """A published model, FaViT-B0 to FaViT-B3.
-
-    Args:
-        name: A key of :data:`PRESETS`.
-        generator: Source of the initial weights; torch's global one if not given.
-        **changes: Fields of :class:`FaViTConfig` to set otherwise, such as ``n_classes``.
-
-    Raises:
-        ValueError: If there is no preset of that name.
+    """A published model, FaViT-B0 to FaViT-B3; ``changes``: fields of :class:`FaViTConfig`.
 
     Example:
         >>> with torch.device("meta"):  # no memory, no weights

@@ -6,19 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = [
-    "dilated_windows", "dilation_rate", "pad_by_reflection", "pooled_windows", "reflected",
-    "unfold_windows",
-]  # fmt: skip
-
 
 def dilation_rate(size: int, window: int) -> int:
     """Distance between samples: ``D = (S - 1) / (M - 1)``, for M samples along a side S.
 
     Source: Qin et al., Factorization Vision Transformer (2023); the ablation report, section 1.
-
-    Raises:
-        ValueError: If the samples cannot be spread evenly from edge to edge.
     """
     if window < 2 or size < window or (size - 1) % (window - 1):
         raise ValueError(

@@ -13,13 +13,12 @@ from typing import Any
 from course_lib.figures.base import Page
 
 NAMES = (
-    "alignment-reader", "attention-map-reader", "collision-map", "contrastive-matrix",
-    "cost-calculator", "deletion-test", "depth-explorer", "dilation-groups", "heads-apart",
-    "kv-cache-stepper", "live-forecast", "live-training", "live-translator", "live-vit",
-    "live-writer", "mask-builder", "paired-plans", "patch-counter", "patch-shuffler",
-    "probsparse-ranking", "rope-rotation", "sinusoid-explorer", "softmax-temperature",
-    "window-shift",
-)  # fmt: skip
+    "alignment-reader attention-map-reader collision-map contrastive-matrix cost-calculator "
+    "deletion-test depth-explorer dilation-groups heads-apart kv-cache-stepper live-forecast "
+    "live-training live-translator live-vit live-writer mask-builder paired-plans patch-counter "
+    "patch-shuffler probsparse-ranking rope-rotation sinusoid-explorer softmax-temperature "
+    "window-shift"
+).split()
 
 
 def in_book() -> bool:

@@ -16,8 +16,6 @@ _LINKS = ((0,), (1, 6), (2,), (3,), (4,), (4,), (5,))
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`alignment_reader` takes it."""
-
     title = "Reading an alignment."
     use = (
         "Point at a word on the left, tap it, or move with the arrow keys: the words it looks at "

@@ -61,11 +61,7 @@ def _numbered(places: Sequence[object]) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure.
-
-    ``readings``: the sentences with their maps; ``sentence``: which of them, from 0; ``row``: the
-    query that is read, the hidden verb if not given.
-    """
+    """First state; ``row``: the query that is read, the hidden verb if not given."""
 
     title = "Reading heads."
     use = (

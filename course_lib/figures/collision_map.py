@@ -24,8 +24,6 @@ _SAME = 1e-5
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`collision_map` takes it."""
-
     title = "Who has the same code?"
     use = (
         "Pick a place by a click, a tap or the arrow keys. The darker another one, the nearer its "
@@ -56,11 +54,9 @@ def _codes(scheme: str, rows: int, columns: int) -> Tensor:
         return sinusoidal_encoding(r * columns + c, WIDTH)
     if scheme == "added":
         return sinusoidal_encoding(r, WIDTH) + sinusoidal_encoding(c, WIDTH)
-    if scheme in ("concatenated", "rotary"):
-        base = 100.0 if scheme == "rotary" else 10_000.0
-        halves = [sinusoidal_encoding(axis, WIDTH // 2, base=base) for axis in (r, c)]
-        return torch.cat(halves, dim=1)
-    raise ValueError(f"scheme is {scheme!r}, expected one of {', '.join(SCHEMES)}")
+    base = 100.0 if scheme == "rotary" else 10_000.0
+    halves = [sinusoidal_encoding(axis, WIDTH // 2, base=base) for axis in (r, c)]
+    return torch.cat(halves, dim=1)
 
 
 def collision_map(
@@ -73,8 +69,6 @@ def collision_map(
     ``mistaken``, those that touch it nowhere and yet are nearer than one of its neighbours above,
     below, left and right; and ``distinct``, the number of codes in the grid.
     """
-    if not (0 <= row < rows and 0 <= column < columns):
-        raise ValueError(f"the place is ({row}, {column}), expected one in {rows} x {columns}")
     codes = _codes(scheme, rows, columns)
     gaps = (codes[:, None] - codes).norm(dim=-1)
     equal = gaps < _SAME

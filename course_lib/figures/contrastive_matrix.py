@@ -23,8 +23,6 @@ _COSINES = (
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`contrastive_matrix` takes it."""
-
     title = "The loss of a batch in both directions."
     use = (
         "Rows are images, columns are captions, pairs are on the diagonal. Cool the softmax, "
@@ -58,8 +56,6 @@ def contrastive_matrix(
     the losses ``by_row`` and ``by_column`` and their mean ``loss``, and how many images and
     captions give most weight to their own, ``images`` and ``captions``.
     """
-    if queries not in ("images", "captions"):
-        raise ValueError(f"queries is {queries!r}, expected images or captions")
     s = torch.tensor(cosines, dtype=torch.float64)
     if hub:
         s[0] += HUB

@@ -11,8 +11,6 @@ __all__ = ["Options", "cost_calculator"]
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`cost_calculator` takes it."""
-
     title = "What does a layer cost?"
     use = (
         "One sequence, one layer, without the four projections that all six have. Move the length "
@@ -38,10 +36,7 @@ class Options(Figure):
 def cost_calculator(
     length: int, d_model: int, n_heads: int, radius: int, rank: int
 ) -> dict[str, dict[str, int]]:
-    """Count multiplications and numbers held, for one sequence and one layer.
-
-    Returns ``multiplications`` and ``numbers``, each with an entry for each kind of attention.
-    """
+    """Count ``multiplications`` and ``numbers`` held, by kind, for one sequence and one layer."""
     costs = attention_costs(length, d_model, n_heads, radius=radius, rank=rank)
     return {
         "multiplications": {kind: cost.multiplications for kind, cost in costs.items()},

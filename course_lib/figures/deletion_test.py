@@ -75,11 +75,7 @@ def try_maps() -> tuple[Deletion, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`deletion_test` takes it.
-
-    ``trials``: all maps with their curves; the last is at random; ``pixels``: number of the colour
-    of each pixel, row after row.
-    """
+    """First state; of ``trials`` the last is at random; ``pixels`` are numbers of colours."""
 
     title = "Does the answer rest on what the map shows?"
     use = (

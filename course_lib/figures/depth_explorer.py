@@ -42,10 +42,7 @@ def _sweep() -> Sweep:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`depth_explorer` takes it.
-
-    ``sweep``: all curves, measured when the figure is made; nothing to choose.
-    """
+    """First state; ``sweep``: all curves, measured when the figure is made."""
 
     title = "Down a deep stack."
     use = (

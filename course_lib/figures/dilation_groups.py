@@ -21,8 +21,6 @@ DILATIONS = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`dilation_groups` takes it."""
-
     title = "Windows with holes."
     use = (
         "Numbers are places in a window. Pick a token by a click, a tap or the arrow keys: the "
@@ -60,10 +58,6 @@ def dilation_groups(
     ``fused``, the tokens that are at its place in all areas; ``read``, how many tokens the group
     reads; and ``together``, how many the dilated groups read, without the local one.
     """
-    if dilation not in DILATIONS:
-        raise ValueError(f"dilation is {dilation}, expected one of {DILATIONS}")
-    if not (0 <= row < SIDE and 0 <= column < SIDE):
-        raise ValueError(f"the place is ({row}, {column}), expected one in {SIDE} x {SIDE}")
     size, windows, _ = group_survey(SIDE, SIDE, WINDOW, dilation)
     line = sampled(SIDE, WINDOW, dilation).tolist()
     place = {token: index % WINDOW for index, token in enumerate(line)}

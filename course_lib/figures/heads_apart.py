@@ -15,8 +15,6 @@ WORDS, MOST = ("Anna", "sings"), 4
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`heads_apart` takes it."""
-
     title = "Two questions, or one?"
     use = (
         "Change the query of sings; keys and values are those of the example until you change "

@@ -9,8 +9,6 @@ from course_lib.figures.base import Figure, slider, switch
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure."""
-
     title = "A decoder writes, one token a step."
     use = (
         "Step forwards and back with the buttons or the slider. Each cell is the key and value of "
@@ -43,8 +41,6 @@ def kv_cache_stepper(n_source: int, step: int, cached: bool = True) -> dict[str,
     ``memory`` (cross-attention) are what becomes of each row at this step: ``"kept"`` or ``"now"``;
     ``queries`` are the tokens that ask; ``rows_so_far`` and ``scores_so_far`` count all steps.
     """
-    if step < 1:
-        raise ValueError(f"step is {step}, expected at least 1")
     work = [_work(n_source, t, cached) for t in range(1, step + 1)]
     first = step == 1
     return {

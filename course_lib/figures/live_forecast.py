@@ -40,13 +40,7 @@ def _wander() -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure.
-
-    Attributes:
-        hour: First hour that is forecast, of a made-up series that begins on :data:`BEGIN`.
-        shuffled: Whether the hours that are read come in another order.
-        kilobytes: What a page loads when a reader wants the figure.
-    """
+    """First state; ``hour``: the first one that is forecast, counted from :data:`BEGIN`."""
 
     title = "An Informer and a line at work."
     use = (

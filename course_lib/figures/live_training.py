@@ -44,15 +44,9 @@ SIZES: dict[str, Any] = {
 def make_model(
     arrangement: Arrangement, blocks: int, weights: int | Sequence[float]
 ) -> tuple[Mirror, list[nn.Parameter]]:
-    """Make the network in double precision, as a page computes.
+    """Make the network in double precision, as a page computes: it and its parameters.
 
-    Returns the network and its parameters. Norms that the arrangement leaves out are not among
-    them.
-
-    Example:
-        >>> _, parameters = make_model("pre", 1, 0)
-        >>> sum(parameter.numel() for parameter in parameters)
-        1122
+    Norms that the arrangement leaves out are not among them.
     """
     with torch.random.fork_rng(devices=[]):
         model = Mirror(arrangement, blocks, WIDTH, 1, LENGTH).double()
@@ -95,11 +89,6 @@ def live_training(
     """Let the network read one sequence backwards.
 
     Returns ``loss`` in nats a digit, ``logits`` ``(T * 10,)`` and ``maps`` ``(L, T, T)``.
-
-    Example:
-        >>> weights = _flat(make_model("pre", 1, 0)[1])
-        >>> len(live_training("pre", 1, weights, EXAMPLE)["maps"][0])
-        8
     """
     model, _ = make_model(arrangement, blocks, weights)
     tokens = torch.tensor([digits])
@@ -164,14 +153,7 @@ def train(
     arrangement: Arrangement, blocks: int, rate: float = 0.03, warm_up: bool = False,
     seed: int = 1, steps: int = STEPS,
 ) -> Run:  # fmt: skip
-    """Train as the page does: weights, batches and test come from three seeds of their own.
-
-    Returns the run.
-
-    Example:
-        >>> len(train("pre", 1, steps=2).losses)
-        2
-    """
+    """Train as the page does: weights, batches and test come from three seeds of their own."""
     batches = _sequences(3 * seed + 1, steps, BATCH, LENGTH)
     rates = [rate * (min(1.0, (t + 1) / WARM_UP) if warm_up else 1.0) for t in range(steps)]
     if steps:
@@ -187,12 +169,6 @@ def train(
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure.
-
-    ``arrangement``: what surrounds each sub-layer, a key of ``FORMULAS`` of the depth explorer;
-    ``warm_up``: whether the learning rate rises from 0 over the first steps.
-    """
-
     title = "A network learns while you watch."
     use = (
         "It has to write eight digits backwards. Choose what surrounds the sub-layers f of its "

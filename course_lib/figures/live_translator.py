@@ -40,14 +40,7 @@ def _sentences() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure.
-
-    Attributes:
-        sentences: German or Korean, their words separated by spaces.
-        sentence: Number of the sentence that is translated, from 0.
-        order: Positions of the source words, a key of :data:`ORDERS`.
-        kilobytes: What a page loads when a reader wants the figure.
-    """
+    """First state; ``order``: positions of the source words, a key of :data:`ORDERS`."""
 
     title = "A trained translator at work."
     use = (
@@ -201,10 +194,6 @@ def search(source: Sequence[str], beam: int, length: int, **how: Any) -> dict[st
     ``length``: number of steps; without any there is one beginning, the empty one; ``how``:
     ``off``, ``places`` and ``masked`` as for :func:`live_translator`. Returns ``words`` of each
     beginning, the end included, the best first, and ``scores``, their log-probabilities.
-
-    Example:
-        >>> search("ein hund schläft .".split(), 2, 5)["words"][0]
-        ['a', 'dog', 'sleeps', '.', '<eos>']
     """
     target = _exact().target
     if not length:

@@ -69,15 +69,7 @@ def _draw(shapes: str, x: float = 0.0, y: float = 0.0) -> Tensor:
 
 
 def draw_pictures(x: float = 0.0, y: float = 0.0) -> dict[str, Tensor]:
-    """Draw a small image of each of a few classes.
-
-    Returns bytes ``(3, 32, 32)`` by the name of the class.
-
-    Example:
-        >>> drawn = draw_pictures()
-        >>> drawn["ship"].shape, set(drawn) < set(CLASSES)
-        (torch.Size([3, 32, 32]), True)
-    """
+    """Draw a small image of each of a few classes: bytes ``(3, 32, 32)`` by the class's name."""
     return {name: _draw(shapes, x, y) for name, shapes in _SHAPES.items()}
 
 
@@ -113,13 +105,8 @@ def _map_names() -> dict[int, str]:
 class Options(Figure):
     """First state of the figure.
 
-    Attributes:
-        shuffled: Whether its patches lie in another order.
-        shown: Whose map is large: 0 for rollout, then each head of each layer.
-        images: Drawings, as base64 of their bytes, row after row, three a pixel.
-        bins: For each tenth of confidence, how many test images were answered so surely, and the
-            share of correct answers among them.
-        kilobytes: What a page loads when a reader wants the figure.
+    ``shown``: whose map is large, 0 for rollout; ``images``: base64 of bytes, row after row, three
+    a pixel; ``bins``: for each tenth of confidence, number of images and share of right answers.
     """
 
     title = "A trained vision transformer at work."

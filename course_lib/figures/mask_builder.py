@@ -28,8 +28,6 @@ CONVENTIONS = {
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`mask_builder` takes it."""
-
     title = "One mask, five conventions."
     use = (
         "Rows are queries, columns are keys. Switch the parts on and off, move through the cells "
@@ -67,8 +65,6 @@ def mask_builder(
     queries (from 1) that may attend to nothing; and ``values``, the mask in each convention as
     nested lists, with ``-inf`` as a string and ``None`` where a convention cannot say it.
     """
-    if side not in ("left", "right"):
-        raise ValueError(f"side is {side!r}, expected left or right")
     real = length if real is None else real
     padding = padding_mask(torch.tensor([real]), length)[0, 0].expand(length, length)
     mask = padding.flip(-1) if side == "left" else padding

@@ -20,8 +20,6 @@ PLANS, SHOWN, MOST = 1000, 24, 20
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`paired_plans` takes it."""
-
     title = "How often does a plan find what is there?"
     use = (
         "Each line is the interval of one experiment. Move the true difference, the spread and the "

@@ -31,10 +31,7 @@ SHIP: Sequence[Rectangle] = (
 
 
 def config_of(patch_size: int, d_model: int) -> ViTConfig:
-    """Make the model that is counted: four blocks and ten classes on images of 32 x 32.
-
-    With patches of 4 and a width of 64 it is the model that comes with the book.
-    """
+    """Make the model that is counted: four blocks and ten classes on images of 32 x 32."""
     return ViTConfig(
         patch_size=patch_size, d_model=d_model, n_layers=4, n_heads=4, d_ff=2 * d_model,
         dropout=0.0, positions="learned",
@@ -43,10 +40,7 @@ def config_of(patch_size: int, d_model: int) -> ViTConfig:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`patch_counter` takes it.
-
-    ``costs``: what :func:`patch_counter` finds for every choice; nothing to choose.
-    """
+    """First state; ``costs``: what :func:`patch_counter` finds for every choice."""
 
     title = "How many tokens, and what do they cost?"
     use = (

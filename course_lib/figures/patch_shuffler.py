@@ -35,8 +35,6 @@ def picture(seed: int = 11) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure."""
-
     title = "Shuffled patches: what arrives?"
     use = (
         "First the tokens in the order in which they are read, each with the row and column that "
@@ -77,8 +75,6 @@ def patch_shuffler(
     none; ``change`` is by how much the mean output differs from that for the image as it was.
     """
     n = len(patches)
-    if telling not in TELLINGS:
-        raise ValueError(f"telling is {telling!r}, expected one of {', '.join(TELLINGS)}")
     if sorted(order) != list(range(n)):
         raise ValueError(f"order has {len(order)} entries, expected a permutation of {n}")
     here = list(range(n))

@@ -46,8 +46,6 @@ ORDER = _order()
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`probsparse_ranking` takes it."""
-
     title = "Judged by a few."
     use = (
         "A row is a query, a column a key, a number a score. Dark cells are those that a query is "
@@ -83,12 +81,6 @@ def probsparse_ranking(factor: int = 1, by: str = "sample", query: int = 0) -> d
     and would not be or be by max - mean over all keys; ``kl``, both divergences of the query, from
     uniform and to it.
     """
-    if not 1 <= factor <= 4:
-        raise ValueError(f"factor is {factor}, expected 1 to 4")
-    if by not in MEASURES:
-        raise ValueError(f"by is {by!r}, expected one of {', '.join(MEASURES)}")
-    if not 0 <= query < LENGTH:
-        raise ValueError(f"query is {query}, expected 0 to {LENGTH - 1}")
     scores = torch.tensor(SCORES, dtype=torch.float64)
     size = budget(LENGTH, factor)
     drawn = scores.gather(1, torch.tensor(ORDER)[:, :size])

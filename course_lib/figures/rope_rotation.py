@@ -20,11 +20,6 @@ KEY = (1.0, 0.1, 0.6, -0.7, 0.5, 0.8, -0.8, 0.4)
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`rope_rotation` takes it.
-
-    ``together``: whether the key moves along when the query is moved.
-    """
-
     title = "Clocks for a query and a key."
     use = (
         "Each dial is a pair of channels, with what it adds to the score below: the filled hand is "

@@ -14,8 +14,6 @@ SPAN = 64
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`sinusoid_explorer` takes it."""
-
     title = "Clocks for two positions."
     use = (
         "Each dial is a pair of channels, with its wavelength below: the filled hand is the first "

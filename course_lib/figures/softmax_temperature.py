@@ -12,8 +12,6 @@ from course_lib.figures.base import Figure, choice, slider, switch
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`softmax_temperature` takes it."""
-
     title = "From scores to weights."
     use = (
         "Drag a score up or down, or focus it and use the arrow keys; then widen the heads with "
@@ -44,8 +42,6 @@ def softmax_temperature(
     Returns ``logits`` and ``weights`` (lists), ``entropy`` in nats, and ``slope``: the trace of the
     softmax's Jacobian, ``1 - sum(weights ** 2)``, which is how much gradient gets through.
     """
-    if temperature <= 0:
-        raise ValueError(f"temperature is {temperature}, expected more than 0")
     width = math.sqrt(d_head)
     logits = torch.tensor(scores, dtype=torch.float64) * (1.0 if scaled else width) / temperature
     weights = logits.softmax(dim=-1)

@@ -18,11 +18,6 @@ WINDOW = 4
 
 @dataclass(frozen=True)
 class Options(Figure):
-    """First state of the figure, as :func:`window_shift` takes it.
-
-    ``rolled``: whether the grid is drawn as it lies in memory, after the roll.
-    """
-
     title = "Windows that move."
     use = (
         "Letters and colours are windows. Pick a token by a click, a tap or the arrow keys: dark "
@@ -57,10 +52,6 @@ def window_shift(
     that came round another edge than it did; and ``blocked``, the pairs of the whole grid that the
     mask forbids.
     """
-    if not 0 <= shift < WINDOW:
-        raise ValueError(f"shift is {shift}, expected 0 to {WINDOW - 1}")
-    if not (0 <= row < ROWS and 0 <= column < COLUMNS):
-        raise ValueError(f"the place is ({row}, {column}), expected one in {ROWS} x {COLUMNS}")
     layout = Layout((ROWS, COLUMNS), (WINDOW, WINDOW), (shift, shift))
     allowed, shared = (grid_connections(layout, masked=m) for m in (True, False))
     mine = row * COLUMNS + column

@@ -26,14 +26,3 @@ from course_lib.informer.prob_sparse import ProbSparse, SparseRules
 from course_lib.informer.rivals import ChannelForecast, Level, Levelled, PatchForecast
 from course_lib.informer.sampling import budget, sample_keys
 from course_lib.informer.trained import Forecasters, kept_weights, load_forecasters
-
-__all__ = [
-    "CalendarEmbedding", "ChannelForecast", "Distilling", "Forecasters", "Informer",
-    "InformerAttention", "InformerConfig", "InformerDecoderLayer", "InformerEmbedding",
-    "InformerEncoderLayer",
-    "LayerPositions", "Level", "Levelled", "LinearForecast", "PatchForecast", "PositionVectors",
-    "ProbSparse", "SparseRules", "TokenEmbedding", "budget", "calendar_fields", "first_in_prefix",
-    "informer", "kept_weights", "load_forecasters", "max_mean_measure",
-    "repeat_last", "sample_keys",
-    "sampled_scores", "seasonal_naive", "sparsity_measure",
-]  # fmt: skip

@@ -29,7 +29,6 @@ class InformerConfig:
         label_len: Known steps with which the decoder begins, the last ones that the encoder reads.
         in_channels, out_channels: Variables that are read, and that are forecast.
         ff_depth: Hidden layers of the feed-forward parts; more than one is a "deep MLP".
-        dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
         attention: Self-attention of both sides, ``"prob"`` (ProbSparse) or ``"full"``. Attention to
             the encoder is full.
         rules, seed: How ProbSparse attention judges; of the keys that it judges by.
@@ -56,9 +55,6 @@ class InformerConfig:
             :func:`~course_lib.positions.terms.term_scale`.
         delta_value: Whether self-attention averages increments of the values, see
             :mod:`course_lib.positions.delta`.
-
-    Raises:
-        ValueError: If a name is unknown, a number out of range, or two switches contradict.
     """
 
     seq_len: int = 96

@@ -20,7 +20,6 @@ class InformerAttention(HeadProjections):
 
     Args:
         rules, seed: Of ProbSparse attention, which without rules is full; of the keys it judges by.
-        causal: Whether a token sees itself and earlier ones only.
         terms: If positions are given, which terms of the scores are added up.
         rescale_terms: Whether the scale takes into account how many they are.
         delta_value: Whether increments of the values are averaged, and added to each token's
@@ -69,8 +68,6 @@ class InformerAttention(HeadProjections):
         Args:
             x, memory: Tokens ``(B, T, D)`` and what is searched ``(B, S, D)``, by default the same.
             positions: Vectors to enter queries and keys, but not values, ``(T, D)``.
-            bias: Added to the scaled scores, broadcastable to ``(B, H, T, S)``.
-            rotate: Turns queries and keys by their positions.
             samples: Numbers of the keys to judge by, see :class:`~course_lib.informer.ProbSparse`.
         """
         if memory is not None and (self.delta_value or positions is not None):
@@ -185,12 +182,6 @@ class InformerEncoderLayer(_Layer):
     """Self-attention, then feed-forward, each followed by a norm.
 
     Source: Zhou et al. (2021), section 3, with the order of the published code.
-
-    Example:
-        >>> import torch
-        >>> layer = InformerEncoderLayer(InformerConfig(d_model=16, n_heads=2, d_ff=32))
-        >>> layer(torch.randn(1, 20, 16)).shape
-        torch.Size([1, 20, 16])
     """
 
     def __init__(self, config: InformerConfig, seed: int = 0) -> None:

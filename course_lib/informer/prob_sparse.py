@@ -73,9 +73,7 @@ class ProbSparse(nn.Module):
     others; in evaluation the choice is the same in each call. With as many active queries as there
     are queries this is full attention.
 
-    The cost is that of the sample, T c ln S products, and of the active rows, S c ln T. On the fast
-    path all scores are computed for the judgement, some rows at a time and without a gradient: up
-    to some hundreds of keys one large product is faster than many small ones.
+    The cost is that of the sample, T c ln S products, and of the active rows, S c ln T.
 
     Source: Zhou et al., Informer (2021), section 3, "ProbSparse Self-attention" and algorithm 1.
     (The published code has a dropout of weights, but never uses it.)

@@ -19,9 +19,7 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "informer
 class Forecasters:
     """Kept models of ``informer-oil``. Both forecast 24 standardised hours from 96.
 
-    Args:
-        line: Weights of a line and, in the last row, its constant ``(97, 24)``.
-        mean, std: Of the training rows, in degrees.
+    ``line``: weights ``(97, 24)``, the last row a constant; ``mean`` and ``std`` are in degrees.
     """
 
     model: Informer
@@ -31,14 +29,7 @@ class Forecasters:
 
 
 def load_forecasters(folder: Path | None = None) -> Forecasters:
-    """Load what ``course run informer-oil`` has kept, which needs no data set.
-
-    Example:
-        >>> import torch
-        >>> model = load_forecasters().model
-        >>> model(torch.zeros(1, 96, 1), torch.zeros(1, 96, 4), torch.zeros(1, 24, 4)).shape
-        torch.Size([1, 24, 1])
-    """
+    """Load what ``course run informer-oil`` has kept, which needs no data set."""
     weights, text = _read("informer", folder)
     model = Informer(InformerConfig(**json.loads(text["config"])))
     # The number of batches that a norm has seen is no weight, and not kept.

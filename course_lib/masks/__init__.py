@@ -1,8 +1,7 @@
 """Masks: who may attend to whom.
 
 One convention holds everywhere in the course: a mask is a boolean tensor, ``True`` means *may
-attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``. Masks are
-built, applied, and translated from and to the conventions of other libraries.
+attend*, it broadcasts to the scores ``(B, H, T, S)``, and masks are combined with ``&``.
 
 A mask chooses between numbers, so padding has to hold some. What is NaN stays within its own
 example on every path; whether a mask keeps it from the other queries there is not promised, for
@@ -28,10 +27,3 @@ from course_lib.masks.conventions import (
     to_lengths,
 )
 from course_lib.masks.softmax import check_bias, check_broadcastable, check_mask, masked_softmax
-
-__all__ = [
-    "block_mask", "causal_mask", "check_bias", "check_broadcastable", "check_mask", "combine_masks",
-    "dilated_window_mask", "from_additive", "from_blocked", "from_integers", "longformer_mask",
-    "masked_softmax", "padding_mask", "sliding_window_mask", "to_additive", "to_blocked",
-    "to_integers", "to_lengths",
-]  # fmt: skip

@@ -7,10 +7,11 @@ from course_lib.multimodal.contrastive import (
     pair_similarities,
     retrieval_accuracy,
 )
-from course_lib.multimodal.costs import search_scores
 from course_lib.multimodal.fusion import (
     GatedCrossAttention,
+    QueryDecoderLayer,
     preceding_image_mask,
+    search_scores,
 )
 from course_lib.multimodal.interleaved import (
     InterleavedConfig,
@@ -28,7 +29,6 @@ from course_lib.multimodal.pairs import (
     close_ups,
     train_towers,
 )
-from course_lib.multimodal.query import QueryDecoderLayer
 from course_lib.multimodal.towers import (
     DualEncoder,
     DualEncoderConfig,
@@ -37,14 +37,3 @@ from course_lib.multimodal.towers import (
 )
 from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified_positions
 from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
-
-__all__ = [
-    "CAPTIONS", "KEPT_BACK", "BertText", "BertTextConfig", "CaptionedShapes",
-    "DualEncoder", "DualEncoderConfig", "FactorisedBlock", "GatedCrossAttention", "ImageTower",
-    "InterleavedConfig", "InterleavedDecoder",
-    "QueryDecoderLayer", "Segment", "Temperature", "TextTower", "UnifiedConfig", "UnifiedEncoder",
-    "all_captions", "close_ups", "contrastive_loss", "factorised_mask",
-    "interleaved_mask", "interleaved_positions",
-    "pair_similarities", "preceding_image_mask", "retrieval_accuracy", "search_scores",
-    "token_count", "train_towers", "unified_positions", "video_positions",
-]  # fmt: skip

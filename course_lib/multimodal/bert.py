@@ -13,11 +13,7 @@ from course_lib.layers import EncoderBlock
 class BertTextConfig:
     """Configuration of a :class:`BertText`.
 
-    Args:
-        n_words, max_len: Size of the vocabulary; longest text, the token in front included.
-        n_segments: Number of texts that can be told apart in one sequence.
-        pad: Number of the padding token, which nobody attends to.
-        eps: Added to the variance in the norms.
+    ``max_len`` counts the token in front; ``n_segments``: number of texts that can be told apart.
     """
 
     n_words: int = 100
@@ -88,12 +84,9 @@ class BertText(nn.Module):
             nn.init.normal_(table, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor, segments: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Encode texts as all tokens ``(B, T, D)`` and the summaries ``(B, D)``.
+        """Encode texts ``(B, T)`` as tokens ``(B, T, D)`` and, of the first, summaries ``(B, D)``.
 
-        Args:
-            tokens: Numbers of words ``(B, T)``; the first of each row becomes the summary, rows are
-                filled up with ``pad``.
-            segments: To which text each token belongs, ``(B, T)``; 0 for all if not given.
+        ``segments``: to which text each token belongs, ``(B, T)``; 0 for all if not given.
         """
         if tokens.ndim != 2 or tokens.shape[1] > self.config.max_len:
             raise ValueError(

@@ -1,4 +1,6 @@
-"""Bringing two sequences together: side by side, by looking across, or only in the end."""
+"""Bringing two sequences together: by looking across, by queries that ask, and what each costs."""
+
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -87,3 +89,98 @@ def preceding_image_mask(is_image: Tensor, tokens_per_image: int) -> Tensor:
     numbers = torch.arange(1, n_images + 1, device=is_image.device)
     keep = seen[:, :, None] == numbers
     return keep.repeat_interleave(tokens_per_image, dim=-1)[:, None]
+
+
+Layout = Literal["towers", "joint", "cross", "slots"]
+
+
+def search_scores(
+    layout: Layout,
+    n_words: int,
+    n_patches: int,
+    n_layers: int,
+    *,
+    n_images: int = 1,
+    n_texts: int = 1,
+    n_slots: int = 16,
+) -> int:
+    """Count the attention scores of a head, over all layers, to compare N images with M texts.
+
+    What depends on an image or a text alone is computed once and kept; what depends on both, once
+    for each of the N M pairs. T words, P patches, L layers for each stack; masks save nothing here.
+
+    - ``"towers"``: an encoder each, which meet in a dot product: ``L (N P^2 + M T^2)``.
+    - ``"joint"``: one encoder over both: ``L N M (T + P)^2``.
+    - ``"cross"``: an image encoder, and text blocks of self-attention and cross-attention:
+      ``L (N P^2 + N M (T^2 + T P))``.
+    - ``"slots"``: an image encoder, K learned queries that read it once, and one encoder over
+      words and slots: ``N (L P^2 + K P) + L N M (T + K)^2``.
+    """
+    numbers = (n_words, n_patches, n_layers, n_images, n_texts, n_slots)
+    if min(numbers) < 1:
+        raise ValueError(f"got the numbers {numbers}, wanted at least 1 each")
+    if layout not in get_args(Layout):
+        raise ValueError(f"layout is {layout!r}, wanted one of {get_args(Layout)}")
+    pairs, image_tower = n_images * n_texts, n_images * n_layers * n_patches**2
+    if layout == "towers":
+        return image_tower + n_texts * n_layers * n_words**2
+    if layout == "joint":
+        return pairs * n_layers * (n_words + n_patches) ** 2
+    if layout == "cross":
+        return image_tower + pairs * n_layers * n_words * (n_words + n_patches)
+    read_once = n_images * n_slots * n_patches
+    return image_tower + read_once + pairs * n_layers * (n_words + n_slots) ** 2
+
+
+class QueryDecoderLayer(nn.Module):
+    """One layer of a set decoder: slots talk to each other, then to the image, then think.
+
+    Each slot, or object query, is a learned vector that is added to queries and keys in every
+    layer but never to values: it says who asks, not what is known. The image's places are added to
+    its keys in the same way. All slots are decoded at once, without a causal mask, and in another
+    order give the same answers in that order. N slots and M image tokens cost O(N M); an encoder in
+    front of them still pays O(M^2).
+
+    Source: Carion et al., End-to-End Object Detection with Transformers (2020), figure 10.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, d_ff: int, *, dropout: float = 0.0, fused: bool = True
+    ) -> None:
+        super().__init__()
+        self.slot_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, fused=fused)
+        self.slot_norm = nn.LayerNorm(d_model)
+        self.image_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, fused=fused)
+        self.image_norm = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, d_ff, activation="relu", dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        slots: Tensor | None = None,
+        places: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Let each slot collect what it is about.
+
+        What the slots know so far is ``x`` ``(B, N, D)``, zeros before the first layer; the memory
+        holds image tokens ``(B, M, D)``. ``slots`` and ``places``, who asks and where each image
+        token is, broadcast to these shapes; the mask, for images of several sizes, to
+        ``(B, H, N, M)``.
+        """
+        asks = x if slots is None else x + slots
+        x = self.slot_norm(x + self.dropout(self.slot_attention(asks, asks, x)))
+        asks = x if slots is None else x + slots
+        where = memory if places is None else memory + places
+        out = self.image_attention(asks, where, memory, mask=mask, return_weights=return_weights)
+        weights = None
+        if return_weights:
+            out, weights = out
+        x = self.image_norm(x + self.dropout(out))
+        x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return x if weights is None else (x, weights)

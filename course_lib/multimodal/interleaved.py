@@ -90,7 +90,6 @@ class InterleavedConfig:
     """Configuration of a :class:`InterleavedDecoder`.
 
     Attributes:
-        n_words: Size of the vocabulary.
         d_patch: Width of a patch as it comes in, such as ``C * P * P`` pixels.
         n_heads: Heads per block; each has an even number of channels, at least 6.
         scheme: ``"grid"`` or ``"line"``, as in :func:`interleaved_positions`.
@@ -130,12 +129,6 @@ class InterleavedDecoder(nn.Module):
 
     Source: Wang et al., Qwen2-VL (2024), section 2.1, for the order and the positions; pre-norm
     blocks of this course in place of its own.
-
-    Example:
-        >>> model = InterleavedDecoder(InterleavedConfig(d_patch=12)).eval()
-        >>> words, patches = torch.tensor([[5, 6, 7]]), torch.zeros(1, 4, 12)
-        >>> model(words, patches, [2, (2, 2), 1]).shape  # one for each word, none for the patches
-        torch.Size([1, 3, 100])
     """
 
     def __init__(

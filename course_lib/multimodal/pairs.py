@@ -38,12 +38,7 @@ KEPT_BACK = tuple(
 
 @dataclass(frozen=True)
 class CaptionedShapes:
-    """Pictures of one shape each, and the numbers of their captions.
-
-    Attributes:
-        images: ``(B, 3, 16, 16)``, from -1 to 1.
-        caption: Number of each picture's caption in :data:`CAPTIONS`, ``(B,)``.
-    """
+    """Pictures of one shape ``(B, 3, 16, 16)``, from -1 to 1, and numbers of :data:`CAPTIONS`."""
 
     images: Tensor
     caption: Tensor
@@ -61,13 +56,7 @@ def all_captions() -> Tensor:
 
 
 def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> CaptionedShapes:
-    """Cut n single shapes out of larger pictures, the middle missed by at most ``jitter`` pixels.
-
-    Example:
-        >>> made = close_ups(2, torch.Generator().manual_seed(0))
-        >>> [CAPTIONS[n] for n in made.caption]
-        ['a red circle', 'a magenta cross']
-    """
+    """Cut n single shapes out of larger pictures, up to ``jitter`` pixels beside the middle."""
     if jitter < 0:
         raise ValueError(f"jitter is {jitter}, wanted at least 0 pixels")
     made = shape_images(n, generator, size=_AROUND)
@@ -82,13 +71,9 @@ def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> Caption
 def train_towers(
     pairs: CaptionedShapes, *, kept_back: Sequence[int] = KEPT_BACK, steps: int = 600, seed: int = 0
 ) -> tuple[DualEncoder, Tensor]:
-    """Train two small towers on pairs: the model, and the loss of every step ``(steps,)``.
+    """Train two small towers on pairs, 64 a step: the model, and each step's loss ``(steps,)``.
 
-    Args:
-        pairs: Pictures and captions to learn from.
-        kept_back: Captions whose pairs are left out.
-        steps: Number of batches, of 64 pairs each.
-        seed: Decides the first weights and the order of the pairs.
+    Pairs with the captions ``kept_back`` are left out.
     """
     generator = torch.Generator().manual_seed(seed)
     config = DualEncoderConfig(

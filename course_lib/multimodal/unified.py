@@ -34,13 +34,9 @@ def unified_positions(
 
 @dataclass(frozen=True)
 class UnifiedConfig:
-    """Configuration of a :class:`UnifiedEncoder`.
+    """Configuration of a :class:`UnifiedEncoder`; a text has ``max_len`` words, padding included.
 
-    Args:
-        image_size, patch_size: Side of the square images, and of a patch, which divides it.
-        n_words, max_len: Size of the vocabulary; words of a text, padding included.
-        pad: Number of the padding token, which nobody attends to.
-        places: ``"dual"`` or ``"line"``, as in :func:`unified_positions`.
+    ``places``: ``"dual"`` or ``"line"``, as in :func:`unified_positions`.
     """
 
     image_size: int = 32
@@ -78,12 +74,6 @@ class UnifiedEncoder(nn.Module):
 
     Source: Kim et al., ViLT: Vision-and-Language Transformer Without Convolution or Region
     Supervision (2021), section 3; fixed codes in place of its learned positions.
-
-    Example:
-        >>> model = UnifiedEncoder(UnifiedConfig(max_len=5)).eval()
-        >>> words, patches = model(torch.tensor([[7, 8, 9, 0, 0]]), torch.zeros(1, 3, 32, 32))
-        >>> words.shape, patches.shape
-        (torch.Size([1, 5, 64]), torch.Size([1, 16, 64]))
     """
 
     positions: Tensor
@@ -110,12 +100,7 @@ class UnifiedEncoder(nn.Module):
             nn.init.normal_(table, std=0.02, generator=generator)
 
     def forward(self, tokens: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode pairs as words ``(B, max_len, D)`` and patches ``(B, N, D)``.
-
-        Args:
-            tokens: Numbers of words ``(B, max_len)``, filled up with ``pad``.
-            images: ``(B, C, height, width)``.
-        """
+        """Encode texts and images: words ``(B, max_len, D)`` and patches ``(B, N, D)``."""
         config = self.config
         check_images(images, config.n_channels, config.image_size)
         if tokens.shape != (images.shape[0], config.max_len):

@@ -1,10 +1,15 @@
 """Telling attention where a token stands."""
 
 from course_lib.positions.alibi import Alibi, alibi_bias, alibi_slopes
-from course_lib.positions.counting import binary_code, integer_code, ratio_code, sine_code
 from course_lib.positions.delta import literal_delta_value
 from course_lib.positions.heads import HeadProjections
-from course_lib.positions.learned import LearnedPositions, resample_grid
+from course_lib.positions.learned import (
+    LearnedPositions,
+    resample_grid,
+    stretch_grid,
+    stretch_places,
+    stretch_weights,
+)
 from course_lib.positions.legendre import LegendrePE, legendre_polynomials, legendre_positions
 from course_lib.positions.multimodal import (
     MultimodalRotary,
@@ -38,9 +43,18 @@ from course_lib.positions.rotary_2d import (
     mixed_frequencies,
 )
 from course_lib.positions.scans import Scan, inverse_order, scan_order
-from course_lib.positions.sinusoidal import sinusoidal_encoding, sinusoidal_positions
+from course_lib.positions.sinusoidal import (
+    binary_code,
+    code_similarity,
+    integer_code,
+    ratio_code,
+    shift_matrix,
+    sine_code,
+    sinusoidal_encoding,
+    sinusoidal_positions,
+    wavelengths,
+)
 from course_lib.positions.spatial import spatial_positions, summed_positions
-from course_lib.positions.stretching import stretch_grid, stretch_places, stretch_weights
 from course_lib.positions.tables import ComputedTables, keep_in_step, without_autocast
 from course_lib.positions.terms import (
     TERMS,
@@ -56,22 +70,4 @@ from course_lib.positions.transformer_xl import (
     distance_codes,
     relative_shift,
 )
-from course_lib.positions.waves import code_similarity, shift_matrix, wavelengths
 from course_lib.positions.window import WindowBias, window_index
-
-__all__ = [
-    "TERMS", "Alibi", "AxialRotary", "ComputedTables",
-    "DisentangledAttention", "FourTermAttention", "HeadProjections",
-    "Layout", "LearnedPositions", "LegendrePE", "MixedRotary", "MultimodalRotary", "RelativeBias",
-    "Rotary", "Scan", "TransformerXLAttention", "TupeAttention", "TupePositions", "WindowBias",
-    "alibi_bias", "alibi_slopes", "axial_angles", "binary_code", "code_similarity",
-    "convert_rotary_layout", "distance_codes", "four_terms", "integer_code", "inverse_order",
-    "join_terms", "keep_in_step", "legendre_polynomials", "legendre_positions",
-    "literal_delta_value", "mixed_angles", "mixed_frequencies", "multimodal_positions",
-    "next_position", "qwen2_vl_rotary", "qwen3_vl_rotary", "ratio_code", "relative_distance",
-    "relative_shift", "resample_grid", "rotary_angles", "rotary_frequencies",
-    "rotate", "rotate_by_table", "rotation_table", "scan_order", "section_axes", "shift_matrix",
-    "sine_code", "sinusoidal_encoding", "sinusoidal_positions", "spatial_positions",
-    "spread_diagonals", "stretch_grid", "stretch_places", "stretch_weights", "summed_positions",
-    "t5_bucket", "wavelengths", "window_index", "without_autocast",
-]  # fmt: skip

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 class LearnedPositions(nn.Module):
     """Add a learned row to each token, by its place of ``max_len``.
 
-    Nothing ties the rows of neighbours together: what they have in common is learned, too. A place
-    that no training sequence reached keeps its random row.
+    A place that no training sequence reached keeps its random row.
 
     Source: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1; with
     the initial spread of Devlin et al., BERT (2019).
@@ -81,3 +80,38 @@ def _places(table: Tensor, n_prefix: int) -> Tensor:
 def _channels_first(x: Tensor) -> Tensor:
     # Half precision has no cubic interpolation everywhere, and would lose digits.
     return x[None].to(torch.promote_types(x.dtype, torch.float32))
+
+
+def stretch_places(old: int, new: int) -> Tensor:
+    """Middles of new cells ``(new,)``, counted in old cells, if both fill the same length."""
+    if min(old, new) < 1:
+        raise ValueError(f"there are {old} old and {new} new cells, wanted at least 1 of each")
+    return (torch.arange(new, dtype=torch.float64) + 0.5) * (old / new) - 0.5
+
+
+def stretch_weights(old: int, new: int) -> Tensor:
+    """Measure how much each new cell takes of each old one: ``(new, old)``, rows sum to 1."""
+    places = stretch_places(old, new).clamp(0, old - 1)
+    return (1 - (places[:, None] - torch.arange(old)).abs()).clamp(min=0)
+
+
+def stretch_grid(
+    table: Tensor, old: tuple[int, int], new: tuple[int, int], *, n_prefix: int = 0
+) -> Tensor:
+    """Fit a table ``(n_prefix + rows * columns, D)`` to another grid: one matrix per direction.
+
+    The explicit way for what :func:`course_lib.positions.resample_grid` does with smoother weights.
+    Source: bilinear interpolation, as ``F.interpolate`` does it without aligning corners.
+
+    >>> stretch_grid(torch.tensor([[9.0], [0.0], [1.0]]), (1, 2), (1, 4), n_prefix=1).T.tolist()
+    [[9.0, 0.0, 0.25, 0.75, 1.0]]
+    """
+    if table.ndim != 2 or len(table) != n_prefix + old[0] * old[1]:
+        raise ValueError(
+            f"the table has shape {tuple(table.shape)}, wanted "
+            f"({n_prefix} + {old[0]} * {old[1]}, D)"
+        )
+    down, across = (stretch_weights(n, m).to(table.dtype) for n, m in zip(old, new, strict=True))
+    grid = table[n_prefix:].unflatten(0, old)
+    fitted = torch.einsum("ar,bc,rcd->abd", down, across, grid)
+    return torch.cat([table[:n_prefix], fitted.flatten(0, 1)])

@@ -15,10 +15,8 @@ def legendre_polynomials(x: Tensor, degree: int, *, fused: bool = True) -> Tenso
 
     ``P_0 = 1``, ``P_1 = x``, ``(n + 1) P_{n+1} = (2n + 1) x P_n - n P_{n-1}``: a recurrence that is
     stable on [-1, 1]. The sum over powers of x that Rodrigues' formula expands to is not: its terms
-    grow to more digits than a double holds before they cancel. The work is done in double
-    precision, which keeps orders in the hundreds exact to the last digits of a float; the result is
-    in the precision of x and without a gradient. The fast path has one operation for each order:
-    multiples of the polynomials, chosen so that ``P_{n-1}`` has no factor in the recurrence.
+    grow to more digits than a double holds before they cancel. The result is in the precision of x
+    and without a gradient.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 22.7.10.
 

@@ -20,10 +20,7 @@ N_TOKENS = 10
 class PlacedAttention(nn.Module):
     """Multi-head self-attention ``(B, T, D)`` that is told about positions in its scores.
 
-    Args:
-        bias: Makes what is added to the scores of T tokens, ``(H, T, T)``; a module is trained.
-        rotate: Turns queries and keys by their positions, such as a ``Rotary``.
-        causal: Whether a token sees those before it and itself alone.
+    ``bias``: makes what is added to the scores of T tokens, ``(H, T, T)``; a module is trained.
     """
 
     def __init__(
@@ -53,10 +50,7 @@ class PlacedAttention(nn.Module):
 class PreviousToken(nn.Module):
     """Embedding plus code, one layer of attention, and a guess for every place.
 
-    Args:
-        code: Makes the codes ``(T, D)`` of the first T places; nothing is added if not given.
-        attention: Makes the layer, which maps tokens ``(B, T, D)`` to ``(B, T, D)``; plain
-            multi-head attention if not given.
+    ``code``: makes the codes ``(T, D)`` of the first T places; ``attention``: makes the layer.
     """
 
     def __init__(

@@ -54,8 +54,7 @@ def t5_bucket(
     goes to ``e + floor(log(d / e) / log(max_distance / e) * (n - e))``, and all from
     ``max_distance`` on into the last. In both directions each side has half of the buckets, keys
     after the query the upper half, of which the first is never used: its distance would be 0.
-    Otherwise keys after the query all go to bucket 0. Boundaries are found in whole numbers, so
-    that no logarithm is rounded to the wrong side.
+    Otherwise keys after the query all go to bucket 0.
 
     Source: Raffel et al., Exploring the Limits of Transfer Learning (2020), section 2.1, and its
     code.

@@ -53,8 +53,7 @@ def keep_in_step(
 
     As :class:`ComputedTables` does, for tables that take the type of the module: masks, indices,
     codes that are added to tokens. A model that was built on the meta device has no other source
-    for what is not saved. It is a statement beside the class because it changes nothing of what the
-    class computes: records of trainings name the code of the class.
+    for what is not saved.
 
     Args:
         kind: The class; its tables are buffers that are not saved.

@@ -16,9 +16,3 @@ from course_lib.seq2seq.scores import (
     luong_general,
     luong_readout,
 )
-
-__all__ = [
-    "Attention", "Cell", "Decoder", "Encoder", "Score", "Seq2Seq", "Seq2SeqConfig", "State",
-    "Writing", "attend", "bahdanau", "exact_match", "luong_concat", "luong_dot", "luong_general",
-    "luong_readout",
-]  # fmt: skip

@@ -33,14 +33,11 @@ class Seq2SeqConfig:
     """Configuration of a :class:`Seq2Seq`.
 
     Args:
-        d_model: Width D of the embeddings and of the states on both sides.
-        n_layers: Recurrent layers, in the encoder as in the decoder.
         cell: Kind of recurrent unit: ``"rnn"``, ``"lstm"`` or ``"gru"``.
         bidirectional: Whether the encoder reads in both directions. Each then has D / 2 units, so
             that the states stay D wide and the decoder is the same.
         attention: Score function, ``"dot"``, ``"general"``, ``"concat"`` or ``"additive"``; None
             for a decoder that knows only the last encoder state.
-        dropout: Probability of dropping a channel of embeddings and readouts while training.
         pad_id, bos_id, eos_id: Tokens that fill up short sentences, and that begin and end one.
     """
 

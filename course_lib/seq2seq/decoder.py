@@ -58,16 +58,6 @@ class Decoder(nn.Module):
     recurrence runs first and all its states then attend in one batched step (there is no input
     feeding). With Bahdanau's the context is part of the next input, so the words come one by one;
     its readout here is Luong's, not the maxout layer of the paper.
-
-    Example:
-        Two encoder states to look back at, of which the second is hidden.
-
-        >>> decoder = Decoder(vocab_size=10, d_model=4, attention="dot")
-        >>> memory, mask = torch.randn(1, 2, 4), torch.tensor([[[True, False]]])
-        >>> logits, weights, state = decoder(
-        ...     torch.tensor([[1, 5, 6]]), torch.zeros(1, 1, 4), memory, mask)
-        >>> logits.shape, weights[0].tolist()
-        (torch.Size([1, 3, 10]), [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     """
 
     def __init__(
@@ -102,12 +92,8 @@ class Decoder(nn.Module):
         """Read target tokens ``(B, T)``, the start token first, and predict the next after each.
 
         Returns logits ``(B, T, V)``, weights ``(B, T, S)`` (None without attention) and the state
-        after the last token.
-
-        Args:
-            state: State of every layer before the first token, ``(L, B, D)``.
-            memory: Encoder states ``(B, S, D)``.
-            mask: Boolean ``(B, 1, S)``; ``True`` = a real source word.
+        of every layer, ``(L, B, D)`` as before the first token. The memory holds encoder states
+        ``(B, S, D)``; the mask ``(B, 1, S)`` is ``True`` for a real source word.
         """
         x = self.dropout(self.embedding(tokens))
         if self.attention is None:

@@ -11,15 +11,6 @@ class Encoder(nn.Module):
 
     Sentences are packed, so that the recurrence ends at the last real word of each: padding reaches
     neither the states nor the gradients. If it reads in both directions, each has D / 2 units.
-
-    Example:
-        >>> import torch
-        >>> encoder = Encoder(vocab_size=10, d_model=4)
-        >>> memory, state = encoder(torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([3, 1]))
-        >>> memory.shape, state.shape
-        (torch.Size([2, 3, 4]), torch.Size([1, 2, 4]))
-        >>> torch.equal(state[0, 1], memory[1, 0])  # its last state is that of its only word
-        True
     """
 
     def __init__(

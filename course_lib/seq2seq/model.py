@@ -96,8 +96,6 @@ class Seq2Seq(nn.Module):
             source, source_lengths: Tokens ``(B, S)``, padded on the right; how many are real
                 ``(B,)``.
             target_in: Target tokens ``(B, T)``, the start token first.
-            return_weights: Whether to return the weights ``(B, T, S)``, or None without attention,
-                too.
         """
         memory, state = self.encoder(source, source_lengths)
         mask = padding_mask(source_lengths.to(source.device), source.shape[1])[:, 0]
@@ -140,12 +138,10 @@ class Seq2Seq(nn.Module):
     ) -> Decoded[Writing]:
         """Translate: tokens ``(B, T)`` without the start token, from a beam ``(B, K, T)``.
 
-        The attention weights are in ``state.weights``. Runs in evaluation mode and restores the
-        mode of each part.
+        The attention weights are in ``state.weights``.
 
         Args:
             source, source_lengths: As for the model.
-            max_len: Number of steps after which to stop.
             method, options: As in :func:`course_lib.decoding.decode`.
         """
         config = self.config

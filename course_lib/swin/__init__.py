@@ -19,10 +19,3 @@ from course_lib.swin.windows import (
     window_partition,
     window_reverse,
 )
-
-__all__ = [
-    "PRESETS", "BlockCost", "DropPath", "Layout", "PatchMerging", "Swin", "SwinBlock", "SwinConfig",
-    "WindowAttention", "block_cost", "cyclic_shift", "drop_path", "drop_path_rates",
-    "grid_connections", "pad_grid", "swin", "window_layout", "window_mask", "window_partition",
-    "window_reverse",
-]  # fmt: skip

@@ -68,11 +68,7 @@ class WindowAttention(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend inside each window, ``(B * nW, N, D)``, those of one image side by side.
 
-        Args:
-            mask: Boolean ``(nW, N, N)``, the same for each image; ``True`` = may attend.
-            window: Height and width of the windows at hand; the largest if not given.
-            return_weights: Whether to return the weights ``(B * nW, H, N, N)``, before dropout,
-                too.
+        The mask is ``(nW, N, N)``; ``window``: height and width of the windows at hand.
         """
         rows, columns = window or (self.bias.rows, self.bias.columns)
         N = rows * columns
@@ -122,12 +118,6 @@ class SwinBlock(nn.Module):
             work too.
         window, shift: Side of a window, and by how much the windows are moved, which is less.
         drop_path: Probability of leaving out a part for an image while training.
-
-    Example:
-        >>> block = SwinBlock(8, n_heads=2, d_ff=16, grid=(8, 8), window=4, shift=2)
-        >>> out, weights = block(torch.randn(1, 8, 8, 8), return_weights=True)
-        >>> out.shape, weights.shape
-        (torch.Size([1, 8, 8, 8]), torch.Size([1, 4, 2, 16, 16]))
     """
 
     mask: Tensor | None
@@ -201,10 +191,6 @@ class PatchMerging(nn.Module):
     right.
 
     Source: Liu et al., Swin Transformer (2021), section 3.1.
-
-    Example:
-        >>> PatchMerging(8)(torch.randn(1, 4, 6, 8)).shape
-        torch.Size([1, 2, 3, 16])
     """
 
     def __init__(self, d_model: int) -> None:

@@ -19,11 +19,8 @@ class SwinConfig:
     Attributes:
         image_size: Side of the images it is meant for; others work too. A stage whose map is not
             larger than a window gets a window of that size.
-        patch_size: Side of a patch.
         d_model: Width D of the first stage; each further stage is twice as wide.
         depths: Number of blocks of each stage; every second one moves its windows.
-        n_heads: Number of heads of each stage.
-        window: Side of a window.
         mlp_ratio: Hidden width of the feed-forward parts, in units of the stage's width.
         drop_path: Probability of leaving out the last block's parts for an image while training;
             it grows from 0 in the first block in equal steps.
@@ -83,13 +80,6 @@ class Swin(nn.Module):
 
     Source: Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows
     (2021).
-
-    Example:
-        >>> model = Swin(SwinConfig(image_size=32, patch_size=2, d_model=8, depths=(2, 2),
-        ...                         n_heads=(1, 2), window=4, n_classes=10))
-        >>> logits, weights = model(torch.zeros(3, 3, 32, 32), return_weights=True)
-        >>> [tuple(w.shape) for w in weights]  # windows and heads; then tokens of a window
-        [(3, 16, 1, 16, 16), (3, 16, 1, 16, 16), (3, 4, 2, 16, 16), (3, 4, 2, 16, 16)]
     """
 
     def __init__(

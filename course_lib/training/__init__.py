@@ -10,9 +10,3 @@ from course_lib.training.loop import fit, train_epoch, warmup_cosine
 from course_lib.training.measures import accuracy, count_parameters
 from course_lib.training.memory import recomputing, saved_bytes
 from course_lib.training.randomness import derive_seed, minibatches, seeded_generator
-
-__all__ = [
-    "accuracy", "count_parameters", "derive_seed", "fit", "load_checkpoint",
-    "minibatches", "recomputing", "save_checkpoint", "saved_bytes", "seeded_generator",
-    "train_epoch", "warmup_cosine", "write_tensors",
-]  # fmt: skip

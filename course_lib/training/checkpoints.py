@@ -73,9 +73,6 @@ def load_checkpoint(
     """Put model and optimiser back to where :func:`save_checkpoint` left them.
 
     Returns the rows of the finished epochs and the number of the next step.
-
-    Raises:
-        ValueError: If the file is no checkpoint, or one of another seed.
     """
     try:
         with safe_open(path, framework="pt") as file:

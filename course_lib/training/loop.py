@@ -198,9 +198,6 @@ def train_epoch(
         weigh: How much a batch counts among those of its step. A loss that is a mean over rows
             wants their number, or each row of a smaller batch would count for more; if not given,
             batches count alike. One of weight 0, such as all padding, is left out.
-
-    Raises:
-        FloatingPointError: If a loss or the norm of a gradient is not finite.
     """
     if autocast == torch.float16:
         raise ValueError("autocast is float16, wanted bfloat16, which needs no scaling of the loss")

@@ -13,9 +13,3 @@ from course_lib.transformer.encoder_decoder import (
     transformer_base,
 )
 from course_lib.transformer.stacks import Decoder, Encoder
-
-__all__ = [
-    "Decoder", "DecoderOnly", "DecoderOnlyConfig", "Encoder", "EncoderDecoder",
-    "PositionedEmbedding", "TransformerConfig", "TransformerWeights",
-    "transformer_base",
-]  # fmt: skip

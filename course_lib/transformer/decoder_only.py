@@ -139,11 +139,8 @@ class DecoderOnly(nn.Module):
     ) -> Decoded[Any]:
         """Go on with a text: the new tokens ``(B, T')``, from a beam ``(B, K, T')``.
 
-        Runs in evaluation mode and restores the mode of each part.
-
         Args:
             tokens: Integers ``(B, T)``, T at least 1; all texts are equally long.
-            max_len: Number of new tokens after which to stop.
             end, pad: Token that ends a text, if any does; what to write after it, ``end`` if None.
             cached: Whether to keep keys and values. Without, the whole text is read again for each
                 new token; the result is the same.

@@ -18,10 +18,7 @@ from course_lib.transformer.stacks import Decoder, Encoder
 class TransformerWeights(NamedTuple):
     """All attention weights of one pass, before dropout.
 
-    Attributes:
-        encoder: Among source words, ``(L, B, H, S, S)``.
-        decoder: Among target words, ``(L, B, H, T, T)``.
-        cross: Of target words on source words, ``(L, B, H, T, S)``.
+    They are ``(L, B, H, S, S)``, ``(L, B, H, T, T)`` and, across, ``(L, B, H, T, S)``.
     """
 
     encoder: Tensor
@@ -107,7 +104,6 @@ class EncoderDecoder(nn.Module):
                 ``(B,)``.
             target_in: Target tokens ``(B, T)``, the start token first. Padding after the end needs
                 no mask: no real token sees what comes after it.
-            return_weights: Whether to return the weights of all three kinds of attention, too.
         """
         mask = self._mask(source, source_lengths)
         encoded = self.encoder(self._embed_source(source), mask=mask, return_weights=return_weights)
@@ -141,12 +137,9 @@ class EncoderDecoder(nn.Module):
         *,
         label_smoothing: float = 0.0,
     ) -> Tensor:
-        """Mean cross-entropy per real target token, a scalar.
+        """Mean cross-entropy per real token of targets ``(B, T + 1)``, start and end included.
 
-        Args:
-            source, source_lengths: As for the model.
-            target: Target tokens ``(B, T + 1)``: start token, words, end token, padding.
-            label_smoothing: Share of the target that is spread over all tokens; 0.1 in the paper.
+        ``label_smoothing``: share of the target that is spread over all tokens; 0.1 in the paper.
         """
         check_target(target, self.config.pad_id)
         logits = self(source, source_lengths, target[:, :-1])
@@ -175,7 +168,6 @@ class EncoderDecoder(nn.Module):
 
         Args:
             source, source_lengths: As for the model.
-            max_len: Number of tokens after which to stop.
             cached: Whether to keep keys and values. Without, all that is written is read again for
                 each new token; the result is the same.
             method, options: As in :func:`course_lib.decoding.decode`.

@@ -68,13 +68,9 @@ class Encoder(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Run all blocks on tokens ``(B, T, D)``.
 
-        Args:
-            mask, bias: For every block, broadcastable to ``(B, H, T, S)``; S is T and what is
-                cached.
-            rotate: Turns queries and keys by their positions in every block.
-            caches: One for each block, for a stack that reads with a causal mask.
-            head_mask: Factors on the output of each head in each block, ``(L, H)``.
-            return_weights: Whether to return the weights of all blocks ``(L, B, H, T, S)``, too.
+        Mask, bias and rotation are those of every block. ``caches``: one for each block, for a
+        stack that reads with a causal mask; ``head_mask``: factors on each head's output,
+        ``(L, H)``. If asked for, the weights ``(L, B, H, T, S)`` follow.
         """
         check_one_each("caches", caches, len(self.blocks))
         check_one_each("head_mask", head_mask, len(self.blocks))
@@ -151,17 +147,12 @@ class Decoder(nn.Module):
         caches: Sequence[tuple[KVCache, KVCache]] | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
-        """Run all blocks on tokens ``(B, T, D)``.
+        """Run all blocks on tokens ``(B, T, D)`` and a memory ``(B, S, M)``, until caches hold it.
 
-        Args:
-            memory: What the encoder has made of the source, ``(B, S, M)``; not needed any more once
-                the caches hold it.
-            mask: What no token may see besides those after it: broadcastable to ``(B, H, T, T')``,
-                where T' is T and what is cached.
-            memory_mask: Broadcastable to ``(B, H, T, S)``.
-            caches: Of each block, as :meth:`make_caches` makes them.
-            return_weights: Whether to return the weights among the tokens ``(L, B, H, T, T')`` and
-                on the memory ``(L, B, H, T, S)``, too.
+        The mask hides more than what comes later, broadcastable to ``(B, H, T, T')``, where T' is T
+        and what is cached; ``memory_mask`` is to ``(B, H, T, S)``. ``caches``: of each block, as
+        :meth:`make_caches` makes them. If asked for, the weights among the tokens
+        ``(L, B, H, T, T')`` and on the memory ``(L, B, H, T, S)`` follow.
         """
         check_one_each("caches", caches, len(self.blocks))
         mask = with_causal_mask(x, mask, caches[0][0].length if caches else 0)

@@ -1,13 +1,11 @@
 """Vision Transformer: an image becomes a sequence of patches."""
 
 from course_lib.vit.block import VisionBlock
-from course_lib.vit.config import Pooling, Positions, ViTConfig
-from course_lib.vit.costs import ViTCosts, vit_costs
+from course_lib.vit.config import Pooling, Positions, ViTConfig, ViTCosts, vit_costs
 from course_lib.vit.distillation import DistilledViT, distillation_loss
-from course_lib.vit.model import ViT
+from course_lib.vit.model import PRESETS, ViT, vit
 from course_lib.vit.patches import check_images, patchify, rearrange_patches
 from course_lib.vit.pictures import load_picture
-from course_lib.vit.presets import PRESETS, vit
 from course_lib.vit.resolution import resample_positions
 from course_lib.vit.three_questions import (
     QUESTIONS,
@@ -17,10 +15,3 @@ from course_lib.vit.three_questions import (
     train_on_scenes,
 )
 from course_lib.vit.trained import Kept, load_kept
-
-__all__ = [
-    "PRESETS", "QUESTIONS", "DistilledViT", "Kept", "Pooling", "Positions", "Scenes", "ViT",
-    "ViTConfig", "ViTCosts", "VisionBlock", "answers_right", "check_images", "distillation_loss",
-    "load_kept", "load_picture", "patchify", "rearrange_patches", "red_scenes",
-    "resample_positions", "train_on_scenes", "vit", "vit_costs",
-]  # fmt: skip

@@ -16,9 +16,6 @@ def load_picture(file: str | Path | IO[bytes], size: int = 32) -> Tensor:
     The largest square in its middle is cut out and made smaller by means over areas, as a camera
     would see it from far away. Grey pictures get three equal channels, transparent ones a white
     ground, and turned ones are turned upright.
-
-    Raises:
-        OSError: If it is no picture that Pillow reads.
     """
     if size < 1:
         raise ValueError(f"size is {size}, wanted at least 1")

@@ -21,11 +21,9 @@ QUESTIONS = {"what": len(SHAPES), "where": len(QUADRANTS), "left of": 2}
 
 @dataclass(frozen=True)
 class Scenes:
-    """Pictures of a red shape and another one.
+    """Pictures of a red shape and another one ``(B, 3, H, W)``, roughly from -1 to 1.
 
-    Attributes:
-        images: ``(B, 3, H, W)``, roughly from -1 to 1.
-        answers: What the red shape is, its quadrant, and whether it is the left one: ``(B, 3)``.
+    ``answers``: what the red shape is, its quadrant, and whether it is the left one: ``(B, 3)``.
     """
 
     images: Tensor
@@ -59,12 +57,9 @@ def red_scenes(n: int, generator: torch.Generator, *, size: int = 24) -> Scenes:
 def train_on_scenes(
     scenes: Scenes, positions: Positions, *, steps: int = 300, seed: int = 0
 ) -> ViT:
-    """Train a small model to answer all three questions about square pictures.
+    """Train a small model to answer all three questions about square pictures, 64 a step.
 
-    Args:
-        positions: How it is told where a patch stands, as in :class:`~course_lib.vit.ViTConfig`.
-        steps: Number of batches, of 64 pictures each.
-        seed: Decides the first weights and the order of the pictures.
+    ``positions``: as in :class:`~course_lib.vit.ViTConfig`.
     """
     generator = torch.Generator().manual_seed(seed)
     config = ViTConfig(

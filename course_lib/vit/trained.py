@@ -17,12 +17,9 @@ _RESULTS = Path(course_lib.__file__).parents[1] / "book" / "results" / "vit-reci
 
 @dataclass(frozen=True)
 class Kept:
-    """Kept model of a run of ``vit-recipe``.
+    """Kept model of a run of ``vit-recipe``, with its logits ``(10000, 10)`` of the test images.
 
-    Args:
-        logits, labels: Of all test images ``(10000, 10)``, and their classes ``(10000,)``.
-        variant: Which CIFAR-10 that was.
-        model: The trained model in evaluation mode, of arms that keep it.
+    ``variant``: which CIFAR-10 these are; ``model``: of arms that keep it, in evaluation mode.
     """
 
     logits: Tensor
@@ -32,13 +29,7 @@ class Kept:
 
 
 def load_kept(arm: str = "many", folder: Path | None = None) -> Kept:
-    """Load what ``course run vit-recipe`` has kept, of ``"many"``, with its model, or ``"few"``.
-
-    Example:
-        >>> kept = load_kept()
-        >>> kept.logits.shape, kept.model.config.n_layers
-        (torch.Size([10000, 10]), 4)
-    """
+    """Load what ``course run vit-recipe`` has kept, of ``"many"``, with its model, or ``"few"``."""
     path = (folder or _RESULTS) / f"{arm}-cpu-0.safetensors"
     if not path.exists():
         raise FileNotFoundError(

@@ -24,7 +24,7 @@ from course_lib.efficient import (
     softmax_features,
 )
 from course_lib.masks import causal_mask
-from course_lib.transformer.over_depth import attend_over_depth
+from course_lib.transformer.depth import attend_over_depth
 from grader.checks.exercise import find
 from grader.checks.grading import grade_source
 

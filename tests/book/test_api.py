@@ -101,7 +101,7 @@ def test_an_object_that_is_not_there_is_named(tmp_path):
     assert lines_without_docstring(file, "one") == "1-4, 6-"
     assert read(file, {"pyobject": "one", FLAG: ""}).endswith("):\n    return a\n")
     assert lines_without_docstring(file, "Two") == "1-"
-    with pytest.raises(ValueError, match=r"own.py has no Two.x: wanted a function"):
+    with pytest.raises(ValueError, match=r"own.py has no Two.x: expected a function"):
         lines_without_docstring(file, "Two.x")
 
 

@@ -307,7 +307,7 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("text", "'text'.*wanted a mapping"),
+        ("text", "'text'.*expected a mapping"),
         ({"document": "lecture"}, "table is missing; row is missing"),
         (CARD | {"claim": "x"}, "claim is unknown"),
         (CARD | {"document": "a novel"}, "document is 'a novel'"),
@@ -318,7 +318,7 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
         (CARD | {"arm": "small"}, "needs its experiment"),
         (CARD | {"conclusion": "big"}, "needs its experiment"),
         (CARD | {"experiment": "toy", "arm": "small"}, "needs an arm and a metric"),
-        (PLAIN | {"experiment": "tog"}, r"experiment is 'tog', wanted one of \['toy'\]"),
+        (PLAIN | {"experiment": "tog"}, r"experiment is 'tog', expected one of \['toy'\]"),
         (PLAIN | {"arm": "medium"}, r"arm is 'medium', toy has \['small', 'big'\]"),
         (PLAIN | {"metric": "sore"}, "no number 'sore'"),
         (PLAIN | {"conclusion": "bug"}, r"conclusion is 'bug', toy has \['big', 'learns'"),

@@ -33,9 +33,9 @@ def test_a_good_question_has_no_fault() -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda q: q.pop("stem"), "wanted the keys"),
-        (lambda q: q.update(hint="no"), "wanted the keys"),
-        (lambda q: q.update(order="sorted"), "wanted 'kept'"),
+        (lambda q: q.pop("stem"), "expected the keys"),
+        (lambda q: q.update(hint="no"), "expected the keys"),
+        (lambda q: q.update(order="sorted"), "expected 'kept'"),
         (lambda q: q["options"].pop(), "three or four"),
         (lambda q: q["options"][1].pop("misconception"), "option 'that'"),
         (lambda q: q["options"][1].pop("why"), "option 'that'"),

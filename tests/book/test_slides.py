@@ -107,7 +107,7 @@ def test_what_is_missing_is_said(
 ) -> None:
     monkeypatch.chdir(root)
     assert main(["slides", "7"]) == 2
-    assert "there is no chapter '07': wanted one of 01" in capsys.readouterr().err
+    assert "there is no chapter '07': expected one of 01" in capsys.readouterr().err
     (root / "_build" / "html" / "book" / "chapters" / "01_one.html").unlink()
     with pytest.raises(Refused, match=r"not built: book/chapters/01_one.html; run `course book`"):
         deck(root, "01")

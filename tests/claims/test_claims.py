@@ -35,17 +35,7 @@ def first(identifier: str) -> Finding | None:
     return shown(next(claim for claim in CHECKED if claim.id == identifier))
 
 
-# Each of their functions takes seconds, and shows nothing else.
-LONG = {"148", "117", "33", "23"}
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        pytest.param(claim, id=claim.id, marks=pytest.mark.slow if claim.id in LONG else ())
-        for claim in CHECKED
-    ],
-)
+@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id)
 def test_the_verdict_stands_and_its_negation_does_not(claim: Claim) -> None:
     finding = first(claim.id)
     assert contradiction(claim, finding) is None
@@ -124,11 +114,11 @@ def entry(**changes: object) -> Claim:
     [
         ({"document": "a blog"}, "document 'a blog'"),
         ({"verdict": "true"}, "verdict 'true'"),
-        ({"show": ""}, "wanted a function"),
-        ({"decided": ["norm-depth/deep"]}, "wanted a function"),
-        ({"cell": "chapters/03_attention"}, "wanted a function"),
-        ({"verdict": "wrong"}, "wanted a note"),
-        ({"verdict": "measured here", "note": "n"}, "wanted the conclusions"),
+        ({"show": ""}, "expected a function"),
+        ({"decided": ["norm-depth/deep"]}, "expected a function"),
+        ({"cell": "chapters/03_attention"}, "expected a function"),
+        ({"verdict": "wrong"}, "expected a note"),
+        ({"verdict": "measured here", "note": "n"}, "expected the conclusions"),
         ({"chapter": "1"}, "chapter is '1': input should be a valid integer"),
     ],
 )

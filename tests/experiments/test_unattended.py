@@ -147,7 +147,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("minutes", [0, -1, float("nan")])
 def test_no_time_is_refused(tmp_path: Path, minutes: float) -> None:
-    with pytest.raises(ValueError, match="wanted more than 0"):
+    with pytest.raises(ValueError, match="expected more than 0"):
         go(tmp_path, minutes, toy("x", 1, []))
 
 

@@ -101,8 +101,8 @@ def test_a_cache_saves_rows_and_not_what_is_looked_at() -> None:
         assert few["own"].count("now") == few["queries"] == 1 and set(many["own"]) == {"now"}
         assert many["queries"] == t
     assert kept[-1]["rows_so_far"] == 4 + 6 and anew[-1]["rows_so_far"] == 6 * 4 + 21
-    with pytest.raises(ValueError, match="step is 0, expected at least 1"):
-        kv_cache_stepper(3, 0)
+    with pytest.raises(ValueError, match="step is 0, expected 1 to"):
+        figure("kv-cache-stepper", step=0)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (4, 9), (9, 4), (2, 2)])
@@ -199,8 +199,8 @@ def test_a_hub_passes_its_own_exam_and_spoils_the_captions() -> None:
     columns = contrastive_matrix(cosines, queries="captions")["weights"]
     assert [sum(column) for column in zip(*columns, strict=True)] == pytest.approx([1] * 5)
     assert contrastive_matrix([[0.3] * 4] * 4, 20)["loss"] == pytest.approx(math.log(4))
-    with pytest.raises(ValueError, match="queries is 'both', expected images or captions"):
-        contrastive_matrix(cosines, queries="both")
+    with pytest.raises(ValueError, match="queries is 'both', expected one of"):
+        BatchOptions(queries="both")
 
 
 def test_a_map_is_measured_and_a_row_of_it_read() -> None:

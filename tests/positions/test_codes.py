@@ -21,8 +21,8 @@ from course_lib.positions import (
     summed_positions,
     wavelengths,
 )
+from course_lib.positions.learned import stretch_grid, stretch_places, stretch_weights
 from course_lib.positions.scans import inverse_order, scan_order
-from course_lib.positions.stretching import stretch_grid, stretch_places, stretch_weights
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.float16, 11), (torch.bfloat16, 8)])

@@ -5,9 +5,13 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.transformer.depth import ARRANGEMENTS, depth_profile, token_diversity
+from course_lib.transformer.depth import (
+    ARRANGEMENTS,
+    attend_over_depth,
+    depth_profile,
+    token_diversity,
+)
 from course_lib.transformer.mirror import train_mirror
-from course_lib.transformer.over_depth import attend_over_depth
 from course_lib.transformer.wiring import ARCHITECTURES, conditioned_block
 
 OWN = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(0))

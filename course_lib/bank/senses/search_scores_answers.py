@@ -1,5 +1,5 @@
 from course_lib.bank.senses.search_scores import exercise
-from course_lib.multimodal.costs import Layout, search_scores
+from course_lib.multimodal.fusion import Layout, search_scores
 
 
 @exercise.answer

@@ -1,6 +1,6 @@
 from course_lib.bank.prelude import F, Tensor, torch
 from course_lib.bank.space.resample_table import exercise
-from course_lib.positions.stretching import stretch_grid
+from course_lib.positions.learned import stretch_grid
 
 
 @exercise.answer

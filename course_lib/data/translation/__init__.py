@@ -12,8 +12,3 @@ from course_lib.data.translation.german import GermanEnglish
 from course_lib.data.translation.korean import KoreanEnglish
 from course_lib.data.translation.pairs import SentencePair
 from course_lib.data.translation.vocabulary import Batch, Vocabulary, batches, collate
-
-__all__ = [
-    "Batch", "GermanEnglish", "Grammar", "KoreanEnglish", "SentencePair", "Split", "Vocabulary",
-    "batches", "collate", "generate", "german_english", "korean_english", "split_of",
-]  # fmt: skip

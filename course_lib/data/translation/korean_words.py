@@ -18,14 +18,9 @@ Gender = Literal["his", "her", "its", "their"]
 class Noun:
     """A noun in both languages.
 
-    Args:
-        korean: As it is written, without a particle.
-        plural: In English; None for a mass noun.
-        kind: p(erson), a(nimal) or t(hing).
-        gender: The English possessive that refers back to it.
-        honorific: Whether it takes 께서 as a subject and asks for 시 in the verb (agreement in
-            Korean).
-        counter: The Korean word that goes with a number.
+    ``plural``: none for a mass noun; ``kind``: p(erson), a(nimal) or t(hing); ``gender``: the
+    English possessive that refers back to it; ``honorific``: whether it takes 께서 as a subject and
+    asks for 시 in the verb; ``counter``: the word that goes with a number.
     """
 
     korean: str
@@ -42,11 +37,8 @@ class Noun:
 class Verb:
     """A verb in both languages.
 
-    Args:
-        stem, past: In Korean: the stem, and that of the past.
-        english, third, english_past: Base form, third person, past.
-        light: The noun of a light verb: 공부를 합니다 is two words for one, "studies".
-        objects: The kinds of object that it takes: p(eople), a(nimals), t(hings).
+    ``light``: the noun of a light verb: 공부를 합니다 is two words for one, "studies";
+    ``objects``: the kinds that it takes: p(eople), a(nimals), t(hings).
     """
 
     stem: str
@@ -91,13 +83,7 @@ def _honorific(stem: str) -> str:
 
 @dataclass(frozen=True)
 class Pronoun:
-    """A personal pronoun in both languages.
-
-    Args:
-        topic, object: In Korean, as a topic and as an object.
-        possessive: The English possessive that refers back to it.
-        third_singular: Whether an English verb takes an s after it.
-    """
+    """A personal pronoun in both languages; ``possessive`` is the English one."""
 
     topic: str
     object: str

@@ -73,11 +73,8 @@ class Vocabulary:
 class Batch:
     """Sentence pairs as padded tensors.
 
-    Args:
-        source: Source tokens ``(B, S)``, padded with ``Vocabulary.pad``.
-        target: ``bos``, target tokens, ``eos``, then padding ``(B, T)``.
-        source_lengths, target_lengths: Lengths without padding ``(B,)``, ``bos`` and ``eos``
-            included.
+    ``source`` ``(B, S)``, ``target`` ``(B, T)`` with ``bos`` and ``eos``, and their lengths
+    ``(B,)``.
     """
 
     source: Tensor

@@ -14,8 +14,3 @@ from course_lib.positions.terms.decomposition import (
     term_scale,
 )
 from course_lib.positions.terms.tupe import TupeAttention, TupePositions
-
-__all__ = [
-    "TERMS", "DisentangledAttention", "FourTermAttention", "TupeAttention", "TupePositions",
-    "check_terms", "four_terms", "join_terms", "relative_index", "term_scale",
-]  # fmt: skip

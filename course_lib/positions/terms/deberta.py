@@ -37,8 +37,7 @@ class DisentangledAttention(HeadProjections):
     ``1 / sqrt(n Dh)``.
 
     The paper writes the last term with the distance n - m of the key from the query. The published
-    code, and transformers', take m - n in both terms, and so does this class. The table has both
-    directions, so each can learn what the other can where the projections are not shared.
+    code, and transformers', take m - n in both terms, and so does this class.
 
     Source: He et al., DeBERTa: Decoding-enhanced BERT with Disentangled Attention (2021),
     section 3.1.

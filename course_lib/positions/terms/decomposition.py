@@ -43,13 +43,9 @@ def term_scale(d_head: int, terms: Collection[str], *, rescale: bool) -> float:
 def four_terms(
     q_token: Tensor, k_token: Tensor, q_position: Tensor, k_position: Tensor
 ) -> dict[str, Tensor]:
-    """Compute each term by itself, unscaled: scores ``(..., T, S)`` by the name of the term.
+    """Compute each term, unscaled: scores ``(..., T, S)`` by name, the first letter for the query.
 
-    ``tp``, for instance, is the token of the query times the position of the key.
-
-    Args:
-        q_token, q_position: Projected tokens and positions as queries ``(..., T, Dh)``.
-        k_token, k_position: The same as keys ``(..., S, Dh)``.
+    Tokens and positions are projected, ``(..., T, Dh)`` as queries and ``(..., S, Dh)`` as keys.
 
     Example:
         >>> x, p = torch.randn(2, 5, 8, dtype=torch.float64)
