@@ -14,6 +14,7 @@ from course_lib.attention import (
     scaled_dot_product_attention,
     split_heads,
 )
+from course_tests.refusals import refusals
 
 B, H, T, S, DH, DV = 2, 3, 4, 6, 8, 5
 
@@ -220,18 +221,12 @@ def test_a_mask_per_batch_element_is_refused_even_where_it_would_fit_the_heads()
         scaled_dot_product_attention(x, x, x, torch.ones(3, T, T, dtype=torch.bool))
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: MultiHeadAttention(10, 3), "n_heads is 3, wanted a divisor of d_model 10"),
-        (lambda: MultiHeadAttention(10, 0), "n_heads is 0"),
-        (lambda: MultiHeadAttention(10, 2, dropout=1.0), "dropout is 1.0"),
-        (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 3, 5)), r"q .*\(2, 3, 5\), wanted .* 4\)"),
-        (lambda: split_heads(torch.ones(2, 3), 1), r"\(2, 3\), wanted \(B, T, D\)"),
-        (lambda: split_heads(torch.ones(2, 3, 4), 3), "n_heads is 3, wanted a divisor of"),
-        (lambda: merge_heads(torch.ones(2, 3, 4)), r"\(2, 3, 4\), wanted \(B, H, T, Dh\)"),
-    ],
+test_module_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: MultiHeadAttention(10, 3), "n_heads is 3, wanted a divisor of d_model 10"),
+    (lambda: MultiHeadAttention(10, 0), "n_heads is 0"),
+    (lambda: MultiHeadAttention(10, 2, dropout=1.0), "dropout is 1.0"),
+    (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 3, 5)), r"q .*\(2, 3, 5\), wanted .* 4\)"),
+    (lambda: split_heads(torch.ones(2, 3), 1), r"\(2, 3\), wanted \(B, T, D\)"),
+    (lambda: split_heads(torch.ones(2, 3, 4), 3), "n_heads is 3, wanted a divisor of"),
+    (lambda: merge_heads(torch.ones(2, 3, 4)), r"\(2, 3, 4\), wanted \(B, H, T, Dh\)"),
 )
-def test_module_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

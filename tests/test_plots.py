@@ -22,6 +22,7 @@ from course_lib.plots import (
     table,
 )
 from course_tests.browser.page_survey import letters
+from course_tests.refusals import refusals
 
 LIGHT, DARK = "#ffffff", "#14181e"
 STYLE = Path(__file__).parents[1] / "book" / "_static" / "course.css"
@@ -184,15 +185,24 @@ def test_bars_mark_what_is_highlighted() -> None:
     assert first.get_facecolor() != second.get_facecolor()
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"weights have shape \(2, 2\), wanted"):
-        attention_map(torch.eye(2), ["a"], ["b", "c"])
-    with pytest.raises(ValueError, match="got 2 titles for 1 maps"):
-        attention_map(torch.eye(1), ["a"], ["b"], titles=["x", "y"])
-    with pytest.raises(ValueError, match=r"'a' has shape \(1, 3\), wanted \(R, 2\)"):
-        curves([0, 1], {"a": [1, 2, 3]}, xlabel="x", ylabel="y")
-    with pytest.raises(ValueError, match="wanted at most 6"):
-        curves([0], {str(i): [0] for i in range(7)}, xlabel="x", ylabel="y")
+test_what_does_not_fit_is_refused = refusals(
+    (
+        lambda: attention_map(torch.eye(2), ["a"], ["b", "c"]),
+        r"weights have shape \(2, 2\), wanted",
+    ),
+    (
+        lambda: attention_map(torch.eye(1), ["a"], ["b"], titles=["x", "y"]),
+        "got 2 titles for 1 maps",
+    ),
+    (
+        lambda: curves([0, 1], {"a": [1, 2, 3]}, xlabel="x", ylabel="y"),
+        r"'a' has shape \(1, 3\), wanted \(R, 2\)",
+    ),
+    (
+        lambda: curves([0], {str(i): [0] for i in range(7)}, xlabel="x", ylabel="y"),
+        "wanted at most 6",
+    ),
+)
 
 
 def test_a_canvas_has_the_axes_asked_for() -> None:

@@ -13,6 +13,7 @@ from course_lib.attention_maps import (
     attention_rollout,
     grid_distances,
 )
+from course_tests.refusals import refusals
 
 
 def rows_of_weights(*shape, seed=0):
@@ -149,23 +150,13 @@ def test_distance_of_all_layers_and_heads():
     assert attention_distance(torch.zeros(5, 5), (2, 2)) == 0
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: attention_maps(torch.eye(6), (2, 2)), r"\(6, 6\), wanted \(..., 5, 5\): 1 tokens"),
-        (lambda: attention_maps(torch.eye(5), (2, 2), query=5), "query is 5, wanted one of 5"),
-        (lambda: attention_distance(torch.eye(5), (2, 3)), r"wanted \(..., 7, 7\)"),
-        (lambda: attention_rollout(torch.eye(5)), r"\(5, 5\), wanted \(L, ..., H, T, T\)"),
-        (lambda: attention_rollout(torch.zeros(1, 1, 2, 3)), "wanted"),
-        (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), residual=2), "residual is 2, wanted a"),
-        (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), fusion="sum"), "fusion is 'sum'"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: attention_maps(torch.eye(6), (2, 2)), r"\(6, 6\), wanted \(..., 5, 5\): 1 tokens"),
+    (lambda: attention_maps(torch.eye(5), (2, 2), query=5), "query is 5, wanted one of 5"),
+    (lambda: attention_distance(torch.eye(5), (2, 3)), r"wanted \(..., 7, 7\)"),
+    (lambda: attention_rollout(torch.eye(5)), r"\(5, 5\), wanted \(L, ..., H, T, T\)"),
+    (lambda: attention_rollout(torch.zeros(1, 1, 2, 3)), "wanted"),
+    (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), residual=2), "residual is 2, wanted a"),
+    (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), fusion="sum"), "fusion is 'sum'"),
+    (lambda: attention_rollout(torch.zeros(0, 2, 3, 3)), r"\(0, 2, 3, 3\), wanted"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()
-
-
-def test_a_rollout_wants_a_layer():
-    with pytest.raises(ValueError, match=r"\(0, 2, 3, 3\), wanted"):
-        attention_rollout(torch.zeros(0, 2, 3, 3))

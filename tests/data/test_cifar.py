@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from course_lib.data import DataError, cifar, load_cifar10
+from course_tests.refusals import refusals
 
 RECORD = 3073
 
@@ -83,14 +84,10 @@ def test_missing_data_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.Mon
     assert cifar.FOLDER in caught.value.remedy and cifar.ARCHIVE.url in caught.value.remedy
 
 
-def test_unknown_split_is_refused() -> None:
-    with pytest.raises(ValueError, match="'valid'"):
-        load_cifar10("valid")  # type: ignore[arg-type]
-
-
-def test_normalise_refuses_floats() -> None:
-    with pytest.raises(ValueError, match=r"torch\.float32"):
-        cifar.normalise(torch.zeros(1, 3, 2, 2))
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: load_cifar10("valid"), "'valid'"),
+    (lambda: cifar.normalise(torch.zeros(1, 3, 2, 2)), r"torch\.float32"),
+)
 
 
 def test_normalise_by_hand() -> None:

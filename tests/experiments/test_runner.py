@@ -1,5 +1,4 @@
 import dataclasses
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from course_lib.experiments.record import DataUse, write_record
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
 from course_lib.experiments.source import EARLIER
 from course_lib.experiments.unattended import missing
+from course_tests.refusals import refusals
 
 
 def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) -> Experiment:
@@ -238,41 +238,33 @@ def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
     assert experiments.stale({what.name: what}, records) == records[1:]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: get("vit"), "'vit'"),
-        (
-            lambda: contrastive.Scorer("both", contrastive.CPU, torch.Generator()),
-            "layout is 'both', wanted one of separate",
+test_what_is_unknown_is_refused = refusals(
+    (lambda: get("vit"), "'vit'"),
+    (
+        lambda: contrastive.Scorer("both", contrastive.CPU, torch.Generator()),
+        "layout is 'both', wanted one of separate",
+    ),
+    (
+        lambda: cost.RecallModel("dense", cost.CPU, 0),
+        "kind is 'dense', wanted one of full, window",
+    ),
+    (
+        lambda: extrapolation.LanguageModel(
+            dataclasses.replace(extrapolation.CPU, positions="nope"), 10, torch.Generator()
         ),
-        (
-            lambda: cost.RecallModel("dense", cost.CPU, 0),
-            "kind is 'dense', wanted one of full, window",
-        ),
-        (
-            lambda: extrapolation.LanguageModel(
-                dataclasses.replace(extrapolation.CPU, positions="nope"), 10, torch.Generator()
+        "positions is 'nope', wanted one of sinusoidal",
+    ),
+    (
+        lambda: vit_ablations.make_model(dataclasses.replace(vit_ablations.CPU, kind="lstm"), 0),
+        "'lstm'",
+    ),
+    (
+        lambda: favit_operators.make_fusing(
+            favit_operators.FusionRun(
+                **get("favit-operators").config("mean", "cpu") | {"family": "cvt"}
             ),
-            "positions is 'nope', wanted one of sinusoidal",
+            0,
         ),
-        (
-            lambda: vit_ablations.make_model(
-                dataclasses.replace(vit_ablations.CPU, kind="lstm"), 0
-            ),
-            "'lstm'",
-        ),
-        (
-            lambda: favit_operators.make_fusing(
-                favit_operators.FusionRun(
-                    **get("favit-operators").config("mean", "cpu") | {"family": "cvt"}
-                ),
-                0,
-            ),
-            "'cvt', wanted 'favit' or 'swin'",
-        ),
-    ],
+        "'cvt', wanted 'favit' or 'swin'",
+    ),
 )
-def test_what_is_unknown_is_refused(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -31,6 +31,7 @@ from course_lib.favit import (
     window_cost,
 )
 from course_tests.parity.peers.favit import by_loops
+from course_tests.refusals import refusals
 
 OPERATORS = get_args(Operator)
 
@@ -264,9 +265,11 @@ def test_presets_have_the_releases_number_of_parameters(preset, count, millions)
     assert round(count / 1e6) == millions
 
 
-def test_a_preset_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="no preset 'b4'; there are b0, b1, b2, b3"):
-        favit("b4")
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: favit("b4"), "no preset 'b4'; there are b0, b1, b2, b3"),
+    (lambda: group_survey(0, 3, 2, 1), "the map is 0 x 3"),
+    (lambda: factorised_cost(7, 9, 32, reduction=8), "wanted at least 8 x 8"),
+)
 
 
 @pytest.mark.parametrize(
@@ -432,10 +435,3 @@ def test_cost_counts_the_keys_of_the_module() -> None:
     assert [cost.reduced, cost.local, cost.dilated] == wanted
     assert factorised_cost(7, 7, 8, reduction=1).dilated == 0
     assert factorised_cost(112, 112, 32, reduction=8).total > window_cost(112, 112, 32)
-
-
-def test_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="the map is 0 x 3"):
-        group_survey(0, 3, 2, 1)
-    with pytest.raises(ValueError, match="wanted at least 8 x 8"):
-        factorised_cost(7, 9, 32, reduction=8)

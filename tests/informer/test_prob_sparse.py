@@ -20,6 +20,7 @@ from course_lib.informer import (
 )
 from course_lib.informer.sampling import budgets
 from course_lib.masks import causal_mask, padding_mask
+from course_tests.refusals import refusals
 
 T = 40
 
@@ -312,16 +313,10 @@ def test_memory_may_have_another_length():
     torch.testing.assert_close(ProbSparse(SparseRules(1)).eval()(q, k, v), out)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: SparseRules(0), "factor is 0, wanted at least 1"),
-        (lambda: SparseRules(divisor="all"), "divisor is 'all', wanted one of"),
-        (lambda: budget(5, 0), "factor is 0"),
-        (lambda: ProbSparse(dropout=2.0), "dropout is 2.0"),
-        (lambda: ProbSparse()(*torch.zeros(3, 4, 5, 8)), r"q has shape \(4, 5, 8\)"),
-    ],
+test_wrong_input_is_named = refusals(
+    (lambda: SparseRules(0), "factor is 0, wanted at least 1"),
+    (lambda: SparseRules(divisor="all"), "divisor is 'all', wanted one of"),
+    (lambda: budget(5, 0), "factor is 0"),
+    (lambda: ProbSparse(dropout=2.0), "dropout is 2.0"),
+    (lambda: ProbSparse()(*torch.zeros(3, 4, 5, 8)), r"q has shape \(4, 5, 8\)"),
 )
-def test_wrong_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -11,6 +11,7 @@ from course_lib.informer import (
     repeat_last,
     seasonal_naive,
 )
+from course_tests.refusals import refusals
 
 
 def windows(*, channels: int = 3, seed: int = 0) -> torch.Tensor:
@@ -39,9 +40,13 @@ def test_patches_are_stretches_that_overlap_and_have_positions() -> None:
         assert torch.allclose(halves(swapped), halves(x), atol=1e-5)
 
 
-def test_a_patch_must_fit() -> None:
-    with pytest.raises(ValueError, match="patch is 16, wanted at most seq_len 8"):
-        PatchForecast(8, 4)
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: PatchForecast(8, 4), "patch is 16, wanted at most seq_len 8"),
+    (
+        lambda: LinearForecast(torch.zeros(5, 4, 2), torch.zeros(6, 3, 2)),
+        r"\(5, 4, 2\) and \(6, 3, 2\)",
+    ),
+)
 
 
 def test_variables_hear_of_each_other_and_have_no_order() -> None:
@@ -107,8 +112,3 @@ def test_no_other_map_has_a_smaller_error() -> None:
         forecast.weight[place] += 0.1
         assert (forecast(x) - y).square().mean() > best
         forecast.weight[place] -= 0.1
-
-
-def test_windows_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"\(5, 4, 2\) and \(6, 3, 2\)"):
-        LinearForecast(torch.zeros(5, 4, 2), torch.zeros(6, 3, 2))

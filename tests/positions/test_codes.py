@@ -23,6 +23,7 @@ from course_lib.positions import (
 )
 from course_lib.positions.scans import inverse_order, scan_order
 from course_lib.positions.stretching import stretch_grid, stretch_places, stretch_weights
+from course_tests.refusals import refusals
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.float16, 11), (torch.bfloat16, 8)])
@@ -189,11 +190,16 @@ def test_there_and_back_in_places():
     assert stretch_places(6, 12).mean() == stretch_places(6, 3).mean() == 2.5
 
 
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match=r"shape \(5, 2\), wanted \(0 \+ 2 \* 3, D\)"):
-        stretch_grid(torch.zeros(5, 2), (2, 3), (2, 2))
-    with pytest.raises(ValueError, match="there are 2 old and 0 new cells"):
-        stretch_weights(2, 0)
+test_what_does_not_fit_is_refused = refusals(
+    (
+        lambda: stretch_grid(torch.zeros(5, 2), (2, 3), (2, 2)),
+        r"shape \(5, 2\), wanted \(0 \+ 2 \* 3, D\)",
+    ),
+    (lambda: stretch_weights(2, 0), "there are 2 old and 0 new cells"),
+    (lambda: scan_order("circle", 2, 2), "scan is 'circle', wanted one of"),
+    (lambda: scan_order("raster", 0, 2), "the grid is 0 x 2, wanted at least 1 x 1"),
+    (lambda: inverse_order(torch.tensor([0, 0, 1])), r"wanted a permutation of 0..N-1"),
+)
 
 
 GRIDS = [(1, 1), (1, 5), (5, 1), (2, 3), (4, 4), (5, 3)]
@@ -244,15 +250,6 @@ def test_a_random_order_follows_its_generator():
         scan_order("random", 5, 5, generator=torch.Generator().manual_seed(n)) for n in (0, 0, 1)
     )
     assert one.equal(same) and not one.equal(other)
-
-
-def test_what_is_no_scan_is_refused():
-    with pytest.raises(ValueError, match="scan is 'circle', wanted one of"):
-        scan_order("circle", 2, 2)
-    with pytest.raises(ValueError, match="the grid is 0 x 2, wanted at least 1 x 1"):
-        scan_order("raster", 0, 2)
-    with pytest.raises(ValueError, match=r"wanted a permutation of 0..N-1"):
-        inverse_order(torch.tensor([0, 0, 1]))
 
 
 class Sevenths(ComputedTables):

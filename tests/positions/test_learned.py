@@ -1,12 +1,12 @@
 """Learned positions, and tables stretched to sizes they were not made for."""
 
-import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.positions import LearnedPositions, resample_grid
+from course_tests.refusals import refusals
 
 
 def draw(*shape, dtype=torch.float64):
@@ -75,22 +75,16 @@ def test_half_precision_is_resampled_in_single():
     assert torch.equal(fitted, exact.half())
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: LearnedPositions(0, 4), "max_len is 0, wanted at least 1"),
-        (lambda: LearnedPositions(4, 8)(torch.zeros(3, 8), -1), "from place -1"),
-        (lambda: LearnedPositions(4, 8)(torch.zeros(3, 1)), "of width 1 "),
-        (
-            lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2),
-            "with more than 2 rows",
-        ),
-        (
-            lambda: resample_grid(torch.zeros(17, 3), (4, 4), (6, 6)),
-            "the table has 17 places, wanted 4 x 4 behind 0",
-        ),
-    ],
+test_misfits_are_refused = refusals(
+    (lambda: LearnedPositions(0, 4), "max_len is 0, wanted at least 1"),
+    (lambda: LearnedPositions(4, 8)(torch.zeros(3, 8), -1), "from place -1"),
+    (lambda: LearnedPositions(4, 8)(torch.zeros(3, 1)), "of width 1 "),
+    (
+        lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2),
+        "with more than 2 rows",
+    ),
+    (
+        lambda: resample_grid(torch.zeros(17, 3), (4, 4), (6, 6)),
+        "the table has 17 places, wanted 4 x 4 behind 0",
+    ),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -15,6 +15,7 @@ from course_lib.positions import (
     qwen3_vl_rotary,
     section_axes,
 )
+from course_tests.refusals import refusals
 
 PARTS = st.lists(
     st.one_of(st.integers(1, 4), st.tuples(*[st.integers(1, 3)] * 3)), min_size=1, max_size=4
@@ -128,23 +129,17 @@ def test_attention_takes_it_and_batches_may_differ():
         torch.testing.assert_close(out[b : b + 1], alone)
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: multimodal_positions([2, 0]), "a part is 0, wanted words or"),
-        (lambda: multimodal_positions([(1, 0, 2)]), r"a part is \(1, 0, 2\), wanted words or"),
-        (lambda: multimodal_positions([(2, 2)]), r"a part is \(2, 2\), wanted words or"),
-        (lambda: section_axes((2, 2)), r"sections are \(2, 2\), wanted pairs of time"),
-        (
-            lambda: MultimodalRotary(16, (2, 2, 2)),
-            r"sections are \(2, 2, 2\), wanted pairs of the 16 channels",
-        ),
-        (
-            lambda: MultimodalRotary(8, (2, 1, 1)).angles(torch.zeros(2, 3)),
-            r"positions have shape \(2, 3\), wanted \(3, T\) or \(3, B, T\)",
-        ),
-    ],
+test_misfits_are_refused = refusals(
+    (lambda: multimodal_positions([2, 0]), "a part is 0, wanted words or"),
+    (lambda: multimodal_positions([(1, 0, 2)]), r"a part is \(1, 0, 2\), wanted words or"),
+    (lambda: multimodal_positions([(2, 2)]), r"a part is \(2, 2\), wanted words or"),
+    (lambda: section_axes((2, 2)), r"sections are \(2, 2\), wanted pairs of time"),
+    (
+        lambda: MultimodalRotary(16, (2, 2, 2)),
+        r"sections are \(2, 2, 2\), wanted pairs of the 16 channels",
+    ),
+    (
+        lambda: MultimodalRotary(8, (2, 1, 1)).angles(torch.zeros(2, 3)),
+        r"positions have shape \(2, 3\), wanted \(3, T\) or \(3, B, T\)",
+    ),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -18,6 +18,7 @@ from course_lib.positions import (
     spread_diagonals,
     t5_bucket,
 )
+from course_tests.refusals import refusals
 
 SIZES = [(32, 128), (32, 64), (64, 1024), (16, 100), (48, 333), (8, 20)]
 
@@ -37,11 +38,6 @@ def test_queries_are_the_last_positions(T, cached):
     assert torch.equal(relative_distance(T, S), whole[cached:])
     diagonals = torch.arange(1 - S, T)
     assert torch.equal(spread_diagonals(diagonals, T, S), relative_distance(T, S))
-
-
-def test_diagonals_must_be_as_many_as_distances():
-    with pytest.raises(ValueError, match="got 4 diagonals, wanted 5"):
-        spread_diagonals(torch.zeros(4), 3, 3)
 
 
 # T5 -------------------------------------------------------------------------------------------
@@ -163,21 +159,16 @@ def test_alibi_learns_and_saves_nothing():
     assert bias.half()(5).dtype == torch.float32
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (
-            lambda: t5_bucket(torch.tensor(1), n_buckets=6),
-            "n_buckets is 6, wanted a positive multi",
-        ),
-        (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
-        (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
-        (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),
-    ],
+test_misfits_are_refused = refusals(
+    (
+        lambda: t5_bucket(torch.tensor(1), n_buckets=6),
+        "n_buckets is 6, wanted a positive multi",
+    ),
+    (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
+    (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
+    (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),
+    (lambda: spread_diagonals(torch.zeros(4), 3, 3), "got 4 diagonals, wanted 5"),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.positions import WindowBias, window_index
+from course_tests.refusals import refusals
 
 SIDES = st.integers(1, 6)
 
@@ -60,10 +61,8 @@ def test_gradients_count_how_often_an_offset_occurs():
     assert torch.equal(bias.table.grad[:, 0], counts)
 
 
-def test_wrong_sizes_are_refused():
-    with pytest.raises(ValueError, match="window is 0 x 3"):
-        window_index(0, 3)
-    with pytest.raises(ValueError, match="n_heads is 0"):
-        WindowBias(0, 2, 2)
-    with pytest.raises(ValueError, match="3 x 2, wanted at most 2 x 2"):
-        WindowBias(1, 2, 2)(3, 2)
+test_wrong_sizes_are_refused = refusals(
+    (lambda: window_index(0, 3), "window is 0 x 3"),
+    (lambda: WindowBias(0, 2, 2), "n_heads is 0"),
+    (lambda: WindowBias(1, 2, 2)(3, 2), "3 x 2, wanted at most 2 x 2"),
+)

@@ -29,6 +29,7 @@ from course_lib.swin import (
     window_partition,
     window_reverse,
 )
+from course_tests.refusals import refusals
 
 SIDES = st.integers(1, 4)
 
@@ -219,9 +220,14 @@ def test_presets_have_the_published_number_of_parameters(preset, count):
     assert sum(p.numel() for p in model.parameters()) == count
 
 
-def test_a_preset_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="no preset 'l'; there are t, s, b, cifar"):
-        swin("l")
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: swin("l"), "no preset 'l'; there are t, s, b, cifar"),
+    (lambda: drop_path(torch.tensor(1.0), 0.5), "single number"),
+    (
+        lambda: swin("cifar")(torch.zeros(1, 3, 32, 32, dtype=torch.uint8)),
+        "torch.uint8, wanted a floating-point one",
+    ),
+)
 
 
 def multiply_adds(model):
@@ -333,16 +339,6 @@ def test_a_grid_without_a_batch_is_refused():
     for move in (lambda x: pad_grid(x, (9, 9)), lambda x: cyclic_shift(x, (1, 1))):
         with pytest.raises(ValueError, match=r"\(8, 8, 4\), wanted \(B, rows, columns, D\)"):
             move(torch.randn(8, 8, 4))
-
-
-def test_what_is_no_batch_has_no_paths_to_drop():
-    with pytest.raises(ValueError, match="single number"):
-        drop_path(torch.tensor(1.0), 0.5)
-
-
-def test_bytes_are_refused_as_images():
-    with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
-        swin("cifar")(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from course_lib.transformer import (
     TransformerConfig,
     transformer_base,
 )
+from course_tests.refusals import refusals
 
 SEEDS = st.integers(0, 2**31)
 V, T, S = 11, 5, 4
@@ -274,28 +275,22 @@ def test_label_smoothing_and_padding_in_the_loss():
 # ------------------------------------------------------------------------------ errors
 
 
-@pytest.mark.parametrize(
-    "call, text_of_error",
-    [
-        (lambda: TransformerConfig(9, 9, norm="mid"), "norm is 'mid', wanted one of"),
-        (lambda: TransformerConfig(9, 9, activation="tanh"), "activation is 'tanh'"),
-        (lambda: TransformerConfig(9, 9, positions="rotary"), "positions is 'rotary', wanted"),
-        (lambda: DecoderOnlyConfig(positions="here"), "positions is 'here', wanted one of"),
-        (lambda: TransformerConfig(9, 8, shared=True), "source_vocab_size is 9 and target_vocab"),
-        (lambda: DecoderOnlyConfig(n_heads=5), "n_heads is 5, wanted a divisor of d_model 768"),
-        (lambda: DecoderOnlyConfig(n_layers=0), "n_layers is 0, wanted at least 1"),
-        (lambda: language_model()(torch.ones(2, 3)), r"tokens have shape \(2, 3\) and dtype"),
-        (lambda: language_model()(text(0, (1, 17))), "got 17 positions, wanted at most max_len 16"),
-        (lambda: language_model().generate(text(0, (1, 10)), max_len=8), "got 17 positions"),
-        (lambda: language_model().generate(text()[:, :0], max_len=1), r"wanted \(B, T\) with T"),
-        (lambda: language_model().generate(text(), max_len=1, method="best"), "method is 'best'"),
-        (lambda: translator()(text(), torch.tensor([T, 9]), text()), "not all in 0..5"),
-        (lambda: Decoder(12, 3, 20, 2)(torch.ones(1, 2, 12)), "got no memory"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: TransformerConfig(9, 9, norm="mid"), "norm is 'mid', wanted one of"),
+    (lambda: TransformerConfig(9, 9, activation="tanh"), "activation is 'tanh'"),
+    (lambda: TransformerConfig(9, 9, positions="rotary"), "positions is 'rotary', wanted"),
+    (lambda: DecoderOnlyConfig(positions="here"), "positions is 'here', wanted one of"),
+    (lambda: TransformerConfig(9, 8, shared=True), "source_vocab_size is 9 and target_vocab"),
+    (lambda: DecoderOnlyConfig(n_heads=5), "n_heads is 5, wanted a divisor of d_model 768"),
+    (lambda: DecoderOnlyConfig(n_layers=0), "n_layers is 0, wanted at least 1"),
+    (lambda: language_model()(torch.ones(2, 3)), r"tokens have shape \(2, 3\) and dtype"),
+    (lambda: language_model()(text(0, (1, 17))), "got 17 positions, wanted at most max_len 16"),
+    (lambda: language_model().generate(text(0, (1, 10)), max_len=8), "got 17 positions"),
+    (lambda: language_model().generate(text()[:, :0], max_len=1), r"wanted \(B, T\) with T"),
+    (lambda: language_model().generate(text(), max_len=1, method="best"), "method is 'best'"),
+    (lambda: translator()(text(), torch.tensor([T, 9]), text()), "not all in 0..5"),
+    (lambda: Decoder(12, 3, 20, 2)(torch.ones(1, 2, 12)), "got no memory"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text_of_error):
-    with pytest.raises(ValueError, match=text_of_error):
-        call()
 
 
 def test_losses_want_something_to_foretell():

@@ -9,6 +9,7 @@ from course_lib.transformer.depth import ARRANGEMENTS, depth_profile, token_dive
 from course_lib.transformer.mirror import train_mirror
 from course_lib.transformer.over_depth import attend_over_depth
 from course_lib.transformer.wiring import ARCHITECTURES, conditioned_block
+from course_tests.refusals import refusals
 
 OWN = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(0))
 MEMORY = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(1))
@@ -53,9 +54,10 @@ def test_llava_is_a_decoder_alone_over_one_sequence():
     assert torch.allclose(conditioned_block("llava", OWN, MEMORY), whole[:, 6:], atol=1e-6)
 
 
-def test_an_unknown_architecture_is_refused():
-    with pytest.raises(ValueError, match="architecture is 'bert', wanted one of"):
-        conditioned_block("bert", OWN, MEMORY)
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: conditioned_block("bert", OWN, MEMORY), "architecture is 'bert', wanted one of"),
+    (lambda: depth_profile("both", 2), "arrangement is 'both', wanted one of"),
+)
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
@@ -88,11 +90,6 @@ def test_diversity_ignores_the_scale_and_knows_equal_tokens():
     x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(token_diversity(3 * x), token_diversity(x))
     assert token_diversity(x[:, :1].expand(2, 5, 4)) < 1e-6
-
-
-def test_an_unknown_arrangement_is_named():
-    with pytest.raises(ValueError, match="arrangement is 'both', wanted one of"):
-        depth_profile("both", 2)  # type: ignore[arg-type]
 
 
 def test_a_run_repeats_and_leaves_the_global_generator_alone():

@@ -6,6 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.training import count_parameters
 from course_lib.vit import PRESETS, ViT, ViTConfig, vit, vit_costs
+from course_tests.refusals import refusals
 
 SMALL = {"image_size": 12, "d_model": 24, "n_heads": 2, "d_ff": 33, "n_layers": 3, "dropout": 0.0}
 
@@ -43,9 +44,10 @@ def test_models_with_a_name_have_their_published_size() -> None:
         assert round(found.multiplications / 1e9, 2) == billions
 
 
-def test_rotations_are_refused() -> None:
-    with pytest.raises(ValueError, match="positions is 'axial'"):
-        vit_costs(ViTConfig(positions="axial"))
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: vit_costs(ViTConfig(positions="axial")), "positions is 'axial'"),
+    (lambda: vit("l16"), "no preset 'l16'; there are ti16, s16, b16, cifar"),
+)
 
 
 def test_recomputing_drops_the_same_channels_twice() -> None:
@@ -73,8 +75,3 @@ def test_parameter_counts():
         "b16": 86_567_656,
         "cifar": 6_347_082,
     }
-
-
-def test_another_name_is_refused():
-    with pytest.raises(ValueError, match="no preset 'l16'; there are ti16, s16, b16, cifar"):
-        vit("l16")

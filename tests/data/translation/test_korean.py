@@ -16,6 +16,7 @@ from course_lib.data.translation.hangul import (
 )
 from course_lib.data.translation.korean import KoreanEnglish
 from course_lib.data.translation.pairs import SentencePair
+from course_tests.refusals import refusals
 
 
 def sample(n: int = 2000, script: str = "hangul", seed: int = 0) -> list[SentencePair]:
@@ -98,11 +99,11 @@ def test_scripts_write_the_same_sentences() -> None:
         assert all(word.isascii() for word in roman.source)
 
 
-def test_unknown_script_and_impossible_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="script is 'runes', wanted 'roman' or 'hangul'"):
-        KoreanEnglish("runes")
-    with pytest.raises(ValueError, match="length is 2, wanted at least 3"):
-        KoreanEnglish().sample(Random(0), 2)
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: KoreanEnglish("runes"), "script is 'runes', wanted 'roman' or 'hangul'"),
+    (lambda: KoreanEnglish().sample(Random(0), 2), "length is 2, wanted at least 3"),
+    (lambda: with_final("찾", FINAL_N), "final consonant already"),
+)
 
 
 def test_final_consonant_agrees_with_unicode_decomposition() -> None:
@@ -117,11 +118,6 @@ def test_final_consonant_agrees_with_unicode_decomposition() -> None:
 )
 def test_with_final(stem: str, final: int, expected: str) -> None:
     assert with_final(stem, final) == expected
-
-
-def test_with_final_refuses_a_second_final_consonant() -> None:
-    with pytest.raises(ValueError, match="final consonant already"):
-        with_final("찾", FINAL_N)
 
 
 def test_attach_looks_at_the_last_syllable_only() -> None:

@@ -5,6 +5,7 @@ import torch
 
 from course_lib.data.translation import Vocabulary, batches, collate, korean_english
 from course_lib.data.translation.pairs import Phrase, SentencePair
+from course_tests.refusals import refusals
 
 PAIRS = korean_english(100, seed=0)
 SOURCE = Vocabulary.of(pair.source for pair in PAIRS)
@@ -39,9 +40,11 @@ def test_a_token_given_twice_is_refused(tokens: list[str]) -> None:
         Vocabulary(tokens)
 
 
-def test_a_number_outside_the_vocabulary_is_refused() -> None:
-    with pytest.raises(ValueError, match="is 99, wanted 0 to 4"):
-        Vocabulary(["a"]).decode([99])
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: Vocabulary(["a"]).decode([99]), "is 99, wanted 0 to 4"),
+    (lambda: collate([], SOURCE, TARGET), "pairs is empty, wanted at least one"),
+    (lambda: list(batches(PAIRS, SOURCE, TARGET, 0)), "batch_size is 0, wanted at least 1"),
+)
 
 
 def test_collate_pads_behind_and_counts_lengths() -> None:
@@ -81,13 +84,6 @@ def test_shuffled_batches_pad_less() -> None:
         return sum(int((b.source == 0).sum()) for b in batches(PAIRS, SOURCE, TARGET, 10, seed))
 
     assert padding(0) < 0.5 * padding(None)
-
-
-def test_empty_batch_and_bad_size_are_refused() -> None:
-    with pytest.raises(ValueError, match="pairs is empty, wanted at least one"):
-        collate([], SOURCE, TARGET)
-    with pytest.raises(ValueError, match="batch_size is 0, wanted at least 1"):
-        list(batches(PAIRS, SOURCE, TARGET, 0))
 
 
 def test_matrix_has_target_rows_and_source_columns() -> None:
