@@ -131,9 +131,6 @@ def test_heads_survive_split_and_merge_and_match_slices():
     assert torch.equal(merge_heads(heads), x)
 
 
-# ------------------------------------------------------------------------------ multi-head
-
-
 @pytest.mark.parametrize("n_heads", [1, 2, 4, 8])
 def test_parameters_do_not_depend_on_the_number_of_heads(n_heads):
     def count(**kwargs):

@@ -39,9 +39,6 @@ def turn(q, k, offset):
     return by_position(q), by_position(k)
 
 
-# ------------------------------------------------------------------------------ cache
-
-
 @given(seed=SEEDS, cuts=st.sets(st.integers(1, T - 1)), rotated=st.booleans(), fused=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_any_cut_of_a_sequence_gives_what_the_whole_gives(seed, cuts, rotated, fused):
@@ -95,9 +92,6 @@ def test_gradients_flow_through_the_cache():
     torch.testing.assert_close(torch.autograd.grad(out.sum(), x)[0], whole)
 
 
-# ------------------------------------------------------------------------------ rotation, memory
-
-
 @given(seed=SEEDS, shift=st.integers(0, 100), fused=st.booleans())
 @settings(max_examples=10, deadline=None)
 def test_rotation_tells_distances_and_not_places(seed, shift, fused):
@@ -130,9 +124,6 @@ def test_names_in_a_checkpoint_are_those_of_before():
     assert list(layer().state_dict()) == [
         f"{part}_proj.{kind}" for part in ("q", "k", "v", "out") for kind in ("weight", "bias")
     ]
-
-
-# ------------------------------------------------------------------------------ heads
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -190,9 +181,6 @@ def test_a_head_mask_can_differ_between_sequences_and_has_gradients(fused):
     assert (rows.grad != 0).all()
     silent = attend(x, head_mask=torch.zeros(H))
     torch.testing.assert_close(silent, attend.out_proj.bias.expand_as(silent))
-
-
-# ------------------------------------------------------------------------------ errors
 
 
 def filled(**options):

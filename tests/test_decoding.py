@@ -204,9 +204,6 @@ def test_a_model_is_asked_for_one_row_a_sequence_at_first_and_one_a_hypothesis_a
     assert tree.sizes == [2, 6, 10]
 
 
-# ------------------------------------------------------------------------------ sampling
-
-
 def draw(tree, seed=0, n=1, **options):
     start, state = begin(*[0] * n)
     generator = torch.Generator().manual_seed(seed)
@@ -291,9 +288,6 @@ def test_cuts_work_in_half_precision():
         generator=torch.Generator().manual_seed(0),
     )  # fmt: skip
     assert out.tokens.max() < 5 and out.log_probs.dtype == torch.float32
-
-
-# ------------------------------------------------------------------------------ errors
 
 
 def uniform(tokens, state):

@@ -48,9 +48,6 @@ def test_parameter_counts(bias):
     assert count(DecoderBlock(D, H, F, bias=bias)) == 2 * attention + feed_forward + 3 * norm
 
 
-# ------------------------------------------------------------------------------ decoder block
-
-
 def decoder_inputs():
     torch.manual_seed(0)
     return torch.randn(B, T, D), torch.randn(B, T + 2, D)
@@ -72,9 +69,6 @@ def test_a_head_mask_reaches_the_heads():
     nothing = block(x, head_mask=torch.zeros(H))
     nn.init.zeros_(block.attention.out_proj.weight)
     torch.testing.assert_close(nothing, block(x))
-
-
-# ------------------------------------------------------------------------------ parts
 
 
 def test_feed_forward_is_its_formula():

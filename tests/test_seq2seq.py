@@ -40,9 +40,6 @@ def batch():
     return source, torch.tensor([5, 2, 3]), target
 
 
-# --------------------------------------------------------------------------------- scores
-
-
 def test_scores_follow_their_formulas_pair_by_pair():
     g = seeded()
     query = torch.randn(B, T, 4, generator=g, dtype=torch.float64)
@@ -83,9 +80,6 @@ def test_readout_is_tanh_of_one_matrix_on_both():
     context, hidden, weight = torch.randn(B, T, 2), torch.randn(B, T, 3), torch.randn(4, 5)
     expected = torch.tanh(context @ weight[:, :2].T + hidden @ weight[:, 2:].T)
     torch.testing.assert_close(luong_readout(context, hidden, weight), expected)
-
-
-# -------------------------------------------------------------------------------- padding
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -150,9 +144,6 @@ def test_the_last_state_is_that_of_the_last_real_word(cell, bidirectional):
     last = memory[torch.arange(B), lengths - 1]
     torch.testing.assert_close(top[:, :forward], last[:, :forward])
     torch.testing.assert_close(top[:, forward:], memory[:, 0, forward:])
-
-
-# ------------------------------------------------------------------------------- decoding
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -252,9 +243,6 @@ def test_a_beam_knows_what_its_sentences_are_worth(attention, cell):
         best = beam.state.weights.unflatten(0, (B, 4))[:, 0]
         target_in = torch.cat([torch.full((B, 1), BOS), beam.tokens[:, 0, :-1]], dim=1)
         torch.testing.assert_close(best, model(source, lengths, target_in, return_weights=True)[1])
-
-
-# --------------------------------------------------------------------------- construction
 
 
 def count(model):

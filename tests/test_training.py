@@ -32,6 +32,7 @@ from course_lib.transformer import (
     EncoderDecoder,
     TransformerConfig,
 )
+from course_tests.refusals import refusals
 
 X = torch.randn(40, 6, generator=seeded_generator(0))
 Y = (X.sum(1) > 0).long()
@@ -346,9 +347,6 @@ def test_mixed_precision_trains_in_single_precision_weights() -> None:
     assert history[-1]["loss"] < 1e-3
 
 
-# --------------------------------------------------------------------------- batches in pieces
-
-
 def gradients_of(model, pieces, **kwargs):
     """The gradient that one step takes, and its row."""
     model.zero_grad()
@@ -391,20 +389,12 @@ def test_a_piece_of_padding_alone_counts_for_nothing():
     assert row == same_row and all(map(torch.equal, both, alone))
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [
-        ({"accumulate": 0}, "accumulate is 0, wanted at least 1"),
-        ({"accumulate": 2, "weigh": lambda b: 0}, r"weigh \[0.0, 0.0\], wanted a sum above 0"),
-        ({"accumulate": 2, "weigh": lambda b: len(b[0]) - 9}, "none below"),
-    ],
+test_pieces_that_make_no_step_are_refused = refusals(
+    ({"accumulate": 0}, "accumulate is 0, wanted at least 1"),
+    ({"accumulate": 2, "weigh": lambda b: 0}, r"weigh \[0.0, 0.0\], wanted a sum above 0"),
+    ({"accumulate": 2, "weigh": lambda b: len(b[0]) - 9}, "none below"),
+    by=run,
 )
-def test_pieces_that_make_no_step_are_refused(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        run(**kwargs)
-
-
-# --------------------------------------------------------------------------- numbers that run away
 
 
 def spoiled_from(first_bad, factor=math.nan):
@@ -471,9 +461,6 @@ def test_a_gpu_is_looked_at_every_50_steps_and_the_step_is_still_named(monkeypat
     assert looks == [50, 50, 20]
     with pytest.raises(FloatingPointError, match="loss is inf at step 67"):
         train_epoch(model, optimizer, many, spoiled_from(67, math.inf))
-
-
-# --------------------------------------------------------------------------- checkpoints, memory
 
 
 def test_a_checkpoint_holds_numbers_and_no_code(tmp_path):
@@ -543,9 +530,6 @@ def test_a_run_that_recomputes_is_the_same_run():
     assert_same_run(run(recompute=[nn.Sequential]), run())
     with pytest.raises(ValueError, match="Sequential has no part to recompute, wanted LSTM"):
         run(recompute=[nn.LSTM])
-
-
-# --------------------------------------------------------------------------- logs
 
 
 def test_each_row_is_logged_once_also_over_a_resumed_run(tmp_path):

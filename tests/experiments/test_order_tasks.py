@@ -14,6 +14,7 @@ from course_lib.experiments.no_positions import CPU, Guesser, guesses, place_kno
 from course_lib.experiments.order_tasks import ASK, FIRST_WORD, OrderRun, draw, right
 from course_lib.experiments.registry import Job, Outcome
 from course_lib.training import seeded_generator
+from course_tests.refusals import refusals
 
 TINY = replace(
     order_tasks.CPU, length=4, n_words=6, n_test=8, d_model=8, n_heads=2, d_ff=8, n_layers=1,
@@ -73,17 +74,12 @@ def test_only_what_is_asked_counts() -> None:
     assert right(Knows(), tokens, answers) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"task": "sort"}, "'sort'"),
-        ({"length": 1}, "length is 1"),
-        ({"length": 18}, "is 18, wanted 2 to n_words 16"),
-    ],
+test_what_cannot_be_drawn_is_refused = refusals(
+    ({"task": "sort"}, "'sort'"),
+    ({"length": 1}, "length is 1"),
+    ({"length": 18}, "is 18, wanted 2 to n_words 16"),
+    by=OrderRun,
 )
-def test_what_cannot_be_drawn_is_refused(changed: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        OrderRun(**changed)  # type: ignore[arg-type]
 
 
 def test_a_reader_of_both_ways_that_is_told_nothing_cannot_tell_brackets() -> None:

@@ -63,9 +63,6 @@ def test_convolutions_have_no_positions_and_keep_no_weights(
     assert "positions_too" not in outcome.results and outcome.weights is None
 
 
-# --------------------------------------------------------------------------- scans
-
-
 def test_rows_of_generated_pictures_pack_better_than_noise(
     shapes_as_cifar: None, tmp_path: Path
 ) -> None:
@@ -77,9 +74,6 @@ def test_rows_of_generated_pictures_pack_better_than_noise(
     assert 0 < shares["raster"] < shares["random"] <= 1.1
     again = train(tmp_path, of, "raster", n_pictures=20)
     assert again.results["packed_share"] == shares["raster"] and again.data[0].variant == "shapes"
-
-
-# --------------------------------------------------------------------------- scenes
 
 
 def test_a_scene_is_asked_about_at_two_sizes(tmp_path: Path) -> None:

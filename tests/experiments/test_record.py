@@ -23,6 +23,7 @@ from course_lib.experiments.record import (
     validate,
     write_record,
 )
+from course_tests.refusals import refusals
 
 
 def make(**changes: Any) -> Record:
@@ -98,40 +99,36 @@ def test_items_survive_being_packed() -> None:
         pack_items(torch.tensor([1e6]))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"experiment": "A Test"}, "experiment is 'A Test'"),
-        ({"arm": "../up"}, r"arm is '\.\./up'"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": True}, "seed is True"),
-        ({"seed": "1"}, "seed is '1': input should be a valid integer"),
-        ({"config": {}}, "config is {}"),
-        ({"data": []}, r"data is \[\]: list should have at least 1 item"),
-        ({"data": [DataUse("x", "", "0" * 64)]}, "expected a name, a variant"),
-        ({"data": [DataUse("x", "y", "0" * 63)]}, "SHA-256"),
-        ({"metrics": []}, r"metrics is \[\]: list should have at least 1 item"),
-        ({"metrics": [{"epoch": 2, "loss": 1.0}]}, "has epoch 2, expected 1"),
-        ({"metrics": [{"epoch": 1, "loss": float("nan")}]}, r"metrics\.0\.loss is nan"),
-        ({"metrics": [{"epoch": 1, "a": 1.0}, {"epoch": 2, "b": 1.0}]}, "other columns"),
-        ({"results": {"accuracy": float("inf")}}, "results.accuracy is inf"),
-        ({"results": {"model": object()}}, "of type object"),
-        ({"wall_seconds": -1.0}, "wall_seconds is -1.0"),
-        ({"wall_seconds": "1.5"}, "wall_seconds is '1.5': input should be a valid number"),
-        ({"device_seconds": float("inf")}, "device_seconds is inf"),
-        ({"commit": "main"}, "commit is 'main'"),
-        ({"source_sha256": ""}, "source_sha256 is ''"),
-        ({"finished": "yesterday"}, "finished is 'yesterday'"),
-        ({"finished": "2026-01-01T00:00:00"}, "a time with its zone"),
-        ({"schema": 3}, "schema is 3"),
-        ({"clean": "yes"}, "clean is 'yes'"),
-        ({"items": {"correct": "bits:9:oA=="}}, r"items\.correct is '.*': 1 bytes for 9 items"),
-        ({"items": {"correct": "many"}}, r"items\.correct is 'many': items begin with 'many'"),
-    ],
+test_what_breaks_the_schema_is_named = refusals(
+    ({"experiment": "A Test"}, "experiment is 'A Test'"),
+    ({"arm": "../up"}, r"arm is '\.\./up'"),
+    ({"seed": -1}, "seed is -1"),
+    ({"seed": True}, "seed is True"),
+    ({"seed": "1"}, "seed is '1': input should be a valid integer"),
+    ({"config": {}}, "config is {}"),
+    ({"data": []}, r"data is \[\]: list should have at least 1 item"),
+    ({"data": [DataUse("x", "", "0" * 64)]}, "expected a name, a variant"),
+    ({"data": [DataUse("x", "y", "0" * 63)]}, "SHA-256"),
+    ({"metrics": []}, r"metrics is \[\]: list should have at least 1 item"),
+    ({"metrics": [{"epoch": 2, "loss": 1.0}]}, "has epoch 2, expected 1"),
+    ({"metrics": [{"epoch": 1, "loss": float("nan")}]}, r"metrics\.0\.loss is nan"),
+    ({"metrics": [{"epoch": 1, "a": 1.0}, {"epoch": 2, "b": 1.0}]}, "other columns"),
+    ({"results": {"accuracy": float("inf")}}, "results.accuracy is inf"),
+    ({"results": {"model": object()}}, "of type object"),
+    ({"wall_seconds": -1.0}, "wall_seconds is -1.0"),
+    ({"wall_seconds": "1.5"}, "wall_seconds is '1.5': input should be a valid number"),
+    ({"device_seconds": float("inf")}, "device_seconds is inf"),
+    ({"commit": "main"}, "commit is 'main'"),
+    ({"source_sha256": ""}, "source_sha256 is ''"),
+    ({"finished": "yesterday"}, "finished is 'yesterday'"),
+    ({"finished": "2026-01-01T00:00:00"}, "a time with its zone"),
+    ({"schema": 3}, "schema is 3"),
+    ({"clean": "yes"}, "clean is 'yes'"),
+    ({"items": {"correct": "bits:9:oA=="}}, r"items\.correct is '.*': 1 bytes for 9 items"),
+    ({"items": {"correct": "many"}}, r"items\.correct is 'many': items begin with 'many'"),
+    by=make,
+    error=RecordError,
 )
-def test_what_breaks_the_schema_is_named(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(RecordError, match=message):
-        make(**changes)
 
 
 @pytest.mark.parametrize(

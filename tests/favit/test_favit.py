@@ -44,9 +44,6 @@ def parameters(module):
     return sum(p.numel() for p in module.parameters())
 
 
-# -------------------------------------------------------------------------------------- sampling
-
-
 @pytest.mark.parametrize(("size", "dilation"), [(49, 8), (25, 4), (13, 2), (7, 1)])
 def test_samples_reach_from_edge_to_edge(size, dilation):
     assert dilation_rate(size, 7) == dilation
@@ -80,9 +77,6 @@ def test_one_place_of_one_window():
     assert dilated[8, 0] == x[0, 0, 2, 2]
     assert dilated[48, 0] == x[0, 0, 12, 12]
     assert dilated[0, 1] == x[0, 0, 0, 13]
-
-
-# ---------------------------------------------------------------------------------------- fusion
 
 
 @settings(max_examples=10, deadline=None)
@@ -147,9 +141,6 @@ def test_linear_is_one_weight_a_window():
     torch.testing.assert_close(fuse(windows), wanted)
 
 
-# ----------------------------------------------------------------------------- informative keys
-
-
 def keys_by_loops(queries, keys, n_keep, pool):
     N, K, c = len(queries), len(keys), queries.shape[-1]
     scores = [[float(q @ k) / math.sqrt(c) for k in keys] for q in queries]
@@ -182,9 +173,6 @@ def test_the_samples_that_stay_are_samples():
     samples = {tuple(s) for s in windows.flatten(0, 3).tolist()}
     kept = [tuple(s) for s in out.flatten(0, 2).tolist()]
     assert set(kept) <= samples and len(set(kept)) == 4
-
-
-# ------------------------------------------------------------------------------------- attention
 
 
 def test_channels_are_shared_out_as_in_the_release():
@@ -251,9 +239,6 @@ def test_operators_with_weights_belong_to_a_size():
         attend(torch.randn(1, 9, 9, 16))
 
 
-# ------------------------------------------------------------------------------------- the model
-
-
 @pytest.mark.parametrize(
     ("preset", "count", "millions"),
     [("b0", 3_427_704, 3), ("b1", 12_958_568, 13), ("b2", 24_919_896, 25), ("b3", 48_746_440, 49)],
@@ -315,9 +300,6 @@ def test_images_of_the_size_of_cifar(operator):
     assert logits.shape == (2, 10)
     assert [len(groups) for groups in weights] == [3, 3, 3, 2]
     torch.testing.assert_close(model(images), logits, atol=1e-5, rtol=0)
-
-
-# -------------------------------------------------------------------------------------- refusals
 
 
 def refused(match):

@@ -88,9 +88,6 @@ def test_video_positions_are_all_different_and_say_each_axis_by_itself():
         video_positions(1, 1, 1, 7)
 
 
-# --------------------------------------------------------------------------- queries
-
-
 def decoder():
     torch.manual_seed(0)
     return QueryDecoderLayer(8, n_heads=2, d_ff=16).eval()

@@ -45,9 +45,6 @@ def small(**changes):
     return SwinConfig(**(fields | changes))
 
 
-# ------------------------------------------------------------------------------------- windows
-
-
 @settings(max_examples=15, deadline=None)
 @given(SIDES, SIDES, SIDES, SIDES)
 def test_windows_put_together_are_the_grid(height, width, n_down, n_right):
@@ -88,9 +85,6 @@ def test_a_window_as_large_as_the_map_neither_moves_nor_masks():
         assert layout == Layout((side, side), (side, side), (0, 0))
         assert not layout.masked
     assert window_layout(7, 21, 7, 3).shift == (0, 3)
-
-
-# ------------------------------------------------------------------------------------ attention
 
 
 def dense_attention(attention, x, window, shift):
@@ -155,9 +149,6 @@ def test_weights_sum_to_one_and_are_the_same_on_both_paths():
     torch.testing.assert_close(out, attend(x, mask), atol=1e-6, rtol=0)
 
 
-# ------------------------------------------------------------------------- merging and dropping
-
-
 def test_merging_goes_down_first():
     merge = PatchMerging(1).eval()
     with torch.no_grad():
@@ -206,9 +197,6 @@ def test_draws_come_from_the_generator_that_was_given():
     first, second = (DropPath(0.5, generator=seeded(3))(x) for _ in range(2))
     assert torch.equal(first, second)
     assert torch.equal(state, torch.random.get_rng_state())
-
-
-# ------------------------------------------------------------------------------------ the model
 
 
 @pytest.mark.parametrize(
@@ -274,9 +262,6 @@ def test_weights_are_drawn_from_the_generator_and_masks_are_not_saved():
 def test_rates_grow_to_the_last_block():
     rates = [part.p for part in Swin(small(drop_path=0.3)).modules() if isinstance(part, DropPath)]
     assert rates == pytest.approx([0, 0.1, 0.2, 0.3])
-
-
-# -------------------------------------------------------------------------------------- refusals
 
 
 def refused(match):

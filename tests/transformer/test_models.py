@@ -52,9 +52,6 @@ def count(model):
     return sum(p.numel() for p in model.parameters())
 
 
-# ------------------------------------------------------------------------------ counts
-
-
 def test_the_base_model_has_the_parameters_of_its_formula():
     with torch.device("meta"):
         model = transformer_base()
@@ -89,9 +86,6 @@ def test_a_translator_has_the_parameters_of_its_formula(options, extra):
     attention, feed_forward = 4 * d * d + 4 * d, 2 * d * f + f + d
     blocks = 2 * (3 * attention + 2 * feed_forward + 10 * d)
     assert count(translator(**options)) == (2 * V + 2) * d + blocks + extra
-
-
-# ------------------------------------------------------------------------------ what is seen
 
 
 def test_positions_end_the_equivariance_and_so_does_the_causal_mask_in_two_layers():
@@ -199,9 +193,6 @@ def test_a_head_mask_silences_heads_layer_by_layer():
     torch.testing.assert_close(model(text()), silenced)
 
 
-# ------------------------------------------------------------------------------ ties
-
-
 @pytest.mark.parametrize("make", [language_model, translator])
 def test_tied_matrices_are_one_before_and_after_a_checkpoint(make):
     model, other = make(0), make(1)
@@ -240,9 +231,6 @@ def test_embeddings_are_scaled_to_the_size_of_the_positions():
     )
 
 
-# ------------------------------------------------------------------------------ weights, training
-
-
 def test_gpt2s_residual_parts_start_smaller():
     config = DecoderOnlyConfig(vocab_size=V, d_model=128, n_heads=4, d_ff=512, n_layers=8)
     model = DecoderOnly(config, generator=seeded(0))
@@ -270,9 +258,6 @@ def test_label_smoothing_and_padding_in_the_loss():
         model.loss(source, lengths, target, label_smoothing=0.1),
         (0.9 * true + 0.1 * uniform).mean(),
     )
-
-
-# ------------------------------------------------------------------------------ errors
 
 
 test_errors_name_what_came_and_what_was_wanted = refusals(
