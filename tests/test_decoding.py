@@ -87,19 +87,6 @@ def test_a_beam_that_holds_everything_is_an_exhaustive_search(seed, alpha):
         assert (beam.scores[b, len(ranked) :] == -math.inf).all()
 
 
-@given(seed=SEEDS)
-@settings(max_examples=15, deadline=None)
-def test_a_beam_of_one_is_greedy(seed):
-    tree = Tree(seed)
-    start, state = begin(0, 1)
-    alone = greedy(tree.step, start, state, max_len=DEPTH, end=END)
-    beam = beam_search(
-        tree.step, start, state, reorder=tree.reorder, beam_size=1, max_len=DEPTH, end=END
-    )
-    assert torch.equal(beam.tokens[:, 0], alone.tokens)
-    torch.testing.assert_close(beam.log_probs[:, 0], alone.log_probs)
-
-
 @given(seed=SEEDS, beam_size=st.integers(1, 5), alpha=st.sampled_from([0.0, 1.0]))
 @settings(max_examples=20, deadline=None)
 def test_a_beam_is_the_beam_written_with_lists(seed, beam_size, alpha):
@@ -147,19 +134,6 @@ def test_a_sentence_that_ended_is_not_lost_to_worse_ones(alpha):
     assert beam.tokens[:, 0].tolist() == 2 * [[end, end, end, end]]
     assert beam.log_probs[0].exp().tolist() == pytest.approx([0.3, 0.065])
     assert (beam.scores[:, 0] >= beam.scores[:, 1]).all() and beam.state.shape == (4,)
-
-
-def test_log_probs_of_a_beam_are_those_of_its_tokens_and_the_state_follows_them():
-    tree = Tree(3)
-    start, state = begin(0, 1)
-    beam = beam_search(tree.step, start, state, reorder=tree.reorder, beam_size=4, max_len=3)
-    for b, k in itertools.product(range(2), range(4)):
-        node, total = torch.zeros(1, dtype=torch.long), 0.0
-        for last, token in zip([start[b], *beam.tokens[b, k]], beam.tokens[b, k], strict=False):
-            log_probs, node = tree.step(last[None], node)
-            total += float(log_probs[0, token])
-        assert math.isclose(total, beam.log_probs[b, k], abs_tol=1e-9)
-        assert node == beam.state[4 * b + k]
 
 
 def test_the_length_penalty_changes_the_winner():
@@ -309,6 +283,8 @@ test_errors_name_what_came_and_what_was_wanted = refusals(
         lambda: beam_search(uniform, ONE, None, reorder=None, beam_size=0, max_len=1),
         "beam_size is 0, wanted at least 1",
     ),
+    (lambda: keep_top_k(torch.tensor(0.0), 1), "single number"),
+    (lambda: keep_top_p(torch.tensor(0.0), 0.5), "single number"),
 )
 
 
@@ -334,9 +310,3 @@ def test_no_texts_have_no_continuation(way):
         end=3, **options,
     )  # fmt: skip
     assert found.tokens.shape[0] == 0 and found.log_probs.shape[0] == 0
-
-
-@pytest.mark.parametrize("keep", [lambda x: keep_top_k(x, 1), lambda x: keep_top_p(x, 0.5)])
-def test_a_single_number_is_no_distribution(keep):
-    with pytest.raises(ValueError, match="single number"):
-        keep(torch.tensor(0.0))

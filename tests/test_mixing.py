@@ -18,6 +18,7 @@ from course_lib.mixing import (
     restricted_attention,
     self_attention,
 )
+from course_tests.refusals import refusals
 
 WINDOW = 4
 
@@ -101,17 +102,12 @@ def test_recurrent_is_torchs_rnn() -> None:
     torch.testing.assert_close(got, want)
 
 
-def test_refusals() -> None:
-    x, w = randn(1, 4, 2), randn(2, 2)
-    with pytest.raises(ValueError, match="w_k has shape"):
-        self_attention(x, w, randn(3, 2), w)
-    with pytest.raises(ValueError, match="at least 1"):
-        restricted_attention(x, w, w, w, window=0)
-    with pytest.raises(ValueError, match="wanted one of"):
-        layer_cost("attention", 4, 2)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 2"):
-        layer_cost("convolution", 4, 2, window=1)
-    with pytest.raises(ValueError, match="at least 1"):
-        layer_cost("recurrent", 0, 2)
-    with pytest.raises(ValueError, match="does not reach"):
-        layers_until_reached(lambda x, i: x, x, most=2)
+W = torch.ones(2, 2)
+test_what_cannot_be_is_refused = refusals(
+    (lambda: self_attention(randn(1, 4, 2), W, randn(3, 2), W), "w_k has shape"),
+    (lambda: restricted_attention(randn(1, 4, 2), W, W, W, window=0), "at least 1"),
+    (lambda: layer_cost("attention", 4, 2), "wanted one of"),
+    (lambda: layer_cost("convolution", 4, 2, window=1), "at least 2"),
+    (lambda: layer_cost("recurrent", 0, 2), "at least 1"),
+    (lambda: layers_until_reached(lambda x, i: x, randn(1, 4, 2), most=2), "does not reach"),
+)

@@ -264,6 +264,12 @@ def test_parameter_counts():
     assert count(make(bidirectional=True)) == base - gru(D, D) + 2 * gru(D, D // 2)
 
 
+SCORES = [
+    luong_dot,
+    lambda q, k: luong_general(q, k, torch.randn(4, 4)),
+    lambda q, k: luong_concat(q, k, torch.randn(5, 8), torch.randn(5)),
+    lambda q, k: bahdanau(q, k, torch.randn(5, 4), torch.randn(5, 4), torch.randn(5)),
+]
 test_errors_name_what_came_and_what_was_wanted = refusals(
     (lambda: make("dott"), "attention is 'dott', wanted None or one of"),
     (lambda: make(cell="GRU"), "cell is 'GRU', wanted one of"),
@@ -292,22 +298,21 @@ test_errors_name_what_came_and_what_was_wanted = refusals(
         ),
         r"v has shape \(5, 1\), wanted \(A,\)",
     ),
+    *(
+        (
+            lambda score=score, keys=keys: score(torch.randn(1, 2, 4), keys),
+            r"query has shape \(1, 2, \d\) and keys",
+        )
+        for score in SCORES
+        for keys in (torch.randn(3, 5, 4), torch.randn(5, 4))
+    ),
+    (
+        lambda: make().loss(
+            torch.tensor([[3, 4]]), torch.tensor([2]), torch.tensor([[BOS, PAD, PAD]])
+        ),
+        "nothing but padding",
+    ),
 )
-
-
-@pytest.mark.parametrize(
-    "score",
-    [
-        luong_dot,
-        lambda q, k: luong_general(q, k, torch.randn(4, 4)),
-        lambda q, k: luong_concat(q, k, torch.randn(5, 8), torch.randn(5)),
-        lambda q, k: bahdanau(q, k, torch.randn(5, 4), torch.randn(5, 4), torch.randn(5)),
-    ],
-)
-@pytest.mark.parametrize("keys", [torch.randn(3, 5, 4), torch.randn(5, 4)])
-def test_one_batch_is_not_spread_over_another(score, keys):
-    with pytest.raises(ValueError, match=r"query has shape \(1, 2, \d\) and keys"):
-        score(torch.randn(1, 2, 4), keys)
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
@@ -316,10 +321,3 @@ def test_no_sentences_have_no_translation(cell):
     source, lengths = torch.zeros(0, 4, dtype=torch.long), torch.zeros(0, dtype=torch.long)
     assert model(source, lengths, torch.zeros(0, 3, dtype=torch.long)).shape == (0, 3, 9)
     assert model.generate(source, lengths, max_len=3).tokens.shape[0] == 0
-
-
-def test_a_loss_wants_words():
-    model = Seq2Seq(Seq2SeqConfig(9, 9, d_model=8))
-    target = torch.tensor([[1, model.config.pad_id, model.config.pad_id]])
-    with pytest.raises(ValueError, match="nothing but padding"):
-        model.loss(torch.tensor([[3, 4]]), torch.tensor([2]), target)
