@@ -1,6 +1,8 @@
 """Small data in the place of the real ones: quadrants of shapes, and series of short months."""
 
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,21 @@ from course_lib.experiments import (
     scan_orders,
     vit_ablations,
 )
+from course_lib.experiments.registry import Experiment, Job, Outcome
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Callable[..., Outcome]:
+    """Train one run by its settings; runs of one name share a checkpoint, the others have none."""
+    number = count()
+
+    def train(
+        what: Experiment, config: dict, arm: str = "arm", seed: int = 0, name: str | None = None
+    ) -> Outcome:
+        place = tmp_path / (name or f"run-{next(number)}") / "c.pt"
+        return what.train(Job(arm, config, seed, torch.device("cpu"), place, False))
+
+    return train
 
 
 @pytest.fixture

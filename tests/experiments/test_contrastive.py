@@ -1,7 +1,6 @@
 """Shapes in corners and their captions: the data, four layouts and the rule."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,7 +18,6 @@ from course_lib.experiments.contrastive import (
     write,
     zero_shot,
 )
-from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
 
 TINY = replace(
@@ -66,10 +64,8 @@ def test_wrong_captions_differ_in_one_word_and_name_nothing_kept_back() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_arm_is_trained_and_measured(layout: str, tmp_path: Path) -> None:
-    config = asdict(TINY) | {"layout": layout}
-    job = Job(layout, config, 0, torch.device("cpu"), tmp_path / "c.pt", False)
-    outcome = contrastive.EXPERIMENT.train(job)
+def test_an_arm_is_trained_and_measured(layout, train) -> None:
+    outcome = train(contrastive.EXPERIMENT, asdict(TINY) | {"layout": layout})
     assert len(outcome.metrics) == 2 and outcome.results["multiplications"] > 0
     assert all(0 <= outcome.results[key] <= 1 for key in ("right", "place", "colour", "kept_back"))
 

@@ -1,7 +1,6 @@
 """Recall far back: the texts, the kinds of attention and their sums, and the rule."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,18 +9,12 @@ from course_lib.attention import MultiHeadAttention
 from course_lib.efficient import PerformerAttention
 from course_lib.experiments import cost
 from course_lib.experiments.cost import ARMS, RecallModel, recall, texts
-from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
 
 TINY = replace(
     cost.CPU, length=32, n_keys=4, d_model=8, d_ff=8, radius=4, n_random=1, rank=8, n_features=8,
     n_test=20, epochs=2, steps=2,
 )  # fmt: skip
-
-
-def job(folder: Path, kind: str = "full", **changes: object) -> Job:
-    config = asdict(replace(TINY, **changes)) | {"kind": kind}  # type: ignore[arg-type]
-    return Job(kind, config, 0, torch.device("cpu"), folder / "c.pt", False)
 
 
 def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:
@@ -40,8 +33,8 @@ def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:
 
 
 @pytest.mark.parametrize("kind", ARMS.values())
-def test_an_arm_is_trained_and_measured(kind: str, tmp_path: Path) -> None:
-    outcome = cost.EXPERIMENT.train(job(tmp_path, kind))
+def test_an_arm_is_trained_and_measured(kind, train) -> None:
+    outcome = train(cost.EXPERIMENT, asdict(TINY) | {"kind": kind})
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     assert 0 <= outcome.results["recall_far"] <= 1 and outcome.results["kept_bytes"] > 0
 

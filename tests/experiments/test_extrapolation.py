@@ -1,25 +1,18 @@
 """Longer texts than in training, and deep stacks: the data, the models and both rules."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib.experiments import extrapolation, norm_depth
 from course_lib.experiments.extrapolation import SCHEMES, LanguageModel, losses, make_corpus
-from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
 
 TINY = replace(
     extrapolation.CPU, n_layers=1, length=10, n_sentences=30, n_test=4, d_model=8, n_heads=2,
     d_ff=8, batch_size=2, epochs=2, steps=2, warmup=1,
 )  # fmt: skip
-
-
-def job(folder: Path, **changes: object) -> Job:
-    config = asdict(replace(TINY, **changes))  # type: ignore[arg-type]
-    return Job("arm", config, 0, torch.device("cpu"), folder / "c.pt", False)
 
 
 def test_test_text_is_the_same_for_all_seeds_and_nobody_trains_on_it() -> None:
@@ -32,14 +25,13 @@ def test_test_text_is_the_same_for_all_seeds_and_nobody_trains_on_it() -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_arm_is_trained_and_measured_over_the_place(scheme: str, tmp_path: Path) -> None:
-    outcome = extrapolation.EXPERIMENT.train(job(tmp_path, positions=scheme))
-    assert list(outcome.results["loss_by_place"]) == ["5", "10", "20", "40"]
+def test_an_arm_is_trained_and_measured_over_the_place(scheme, train) -> None:
+    outcome = train(extrapolation.EXPERIMENT, asdict(replace(TINY, positions=scheme)))
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
-    trained = outcome.results["loss_by_place"]
-    assert outcome.results["test_loss"] == pytest.approx(
-        (trained["5"] + trained["10"]) / 2, abs=1e-3
-    )
+    places = outcome.results["loss_by_place"]
+    assert list(places) == ["5", "10", "20", "40"]
+    trained = (places["5"] + places["10"]) / 2
+    assert outcome.results["test_loss"] == pytest.approx(trained, abs=1e-3)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from course_lib.experiments import favit_operators
 from course_lib.experiments.favit_operators import EXPERIMENT, FusionRun, make_fusing
-from course_lib.experiments.registry import Job, Outcome
 from course_lib.favit import FaViT
 from course_lib.swin import Swin
 from course_lib.training import count_parameters
+
+pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
+FEW = {"n_train": 100, "epochs": 1, "n_test": 40}
 
 
 def settings(arm: str, size: str = "cpu") -> FusionRun:
     return FusionRun(**EXPERIMENT.config(arm, size))
 
 
-def train(folder: Path, arm: str, **changes: Any) -> Outcome:
-    config = EXPERIMENT.config(arm, "cpu") | {"n_train": 100, "epochs": 1, "n_test": 40} | changes
-    return EXPERIMENT.train(Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False))
-
-
 @pytest.mark.parametrize("arm", EXPERIMENT.arms)
-def test_every_arm_trains_and_tells_its_cost(
-    arm: str, shapes_as_cifar: None, tmp_path: Path
-) -> None:
-    told = train(tmp_path, arm).results
+def test_every_arm_trains_and_tells_its_cost(arm, train) -> None:
+    told = train(EXPERIMENT, EXPERIMENT.config(arm, "cpu") | FEW).results
     assert 0 <= told["accuracy"] <= 1
     assert 1.5e6 < told["multiplications"] < 2.5e6
     assert told["n_parameters"] == count_parameters(make_fusing(settings(arm), 0))
@@ -63,6 +56,7 @@ def test_full_is_favit_b0_on_enlarged_pictures() -> None:
     assert 3.1e6 < count_parameters(network) < 3.3e6
 
 
-def test_pictures_are_enlarged(shapes_as_cifar: None, tmp_path: Path) -> None:
-    told = train(tmp_path, "mean", image_size=64, reductions=(4, 2)).results
+def test_pictures_are_enlarged(train) -> None:
+    larger = {"image_size": 64, "reductions": (4, 2)}
+    told = train(EXPERIMENT, EXPERIMENT.config("mean", "cpu") | FEW | larger).results
     assert told["multiplications"] > 5e6

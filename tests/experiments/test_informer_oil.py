@@ -8,7 +8,6 @@ from course_lib.data.ett import Ett, ett_windows
 from course_lib.experiments import informer_oil as oil
 from course_lib.experiments.informer_ablations import measure
 from course_lib.experiments.record import load_records
-from course_lib.experiments.registry import Job
 from course_lib.informer import load_forecasters
 from course_lib.training import write_tensors
 
@@ -18,14 +17,11 @@ TINY |= {"seq_len": 8, "label_len": 4, "pred_len": 4}
 
 
 def test_what_is_kept_gives_the_results_that_are_recorded(
-    tmp_path: Path, series: Callable[[str], Ett]
+    tmp_path: Path, series: Callable[[str], Ett], train
 ) -> None:
     errors = {}
     for arm in ("informer", "linear"):
-        config = oil.EXPERIMENT.config(arm, "cpu") | TINY
-        outcome = oil.EXPERIMENT.train(
-            Job(arm, config, 0, torch.device("cpu"), tmp_path / f"{arm}.pt", False)
-        )
+        outcome = train(oil.EXPERIMENT, oil.EXPERIMENT.config(arm, "cpu") | TINY, arm)
         assert outcome.weights is not None
         assert {part.dtype for part in outcome.weights[0].values()} == {torch.float16}
         write_tensors(tmp_path / f"{arm}-cpu-0.safetensors", *outcome.weights)

@@ -1,13 +1,10 @@
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from course_lib.experiments import informer_ablations as ablations
 from course_lib.experiments import informer_series as series
-from course_lib.experiments.registry import Experiment, Job, Outcome
 from course_lib.informer import Informer, InformerConfig
 
 TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
@@ -15,21 +12,44 @@ TINY = replace(TINY, rounds=1, steps=1, batch_size=4)
 pytestmark = pytest.mark.usefixtures("series")
 
 
-def train(what: Experiment, folder: Path, arm: str, **changed: object) -> Outcome:
-    own = {**what.arms[arm], "series": what.config(arm, "cpu").get("series", "ETTh1")}
-    config = {**asdict(TINY), **own, **changed}
-    return what.train(Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False))
+SHORT = {"label_len": 4, "pred_len": 4}
 
 
-@pytest.mark.parametrize("arm", series.ETTM1.arms)
-def test_every_arm_runs_on_the_other_series(arm: str, tmp_path: Path, asked: list[str]) -> None:
-    outcome = train(series.ETTM1, tmp_path, arm)
-    assert outcome.results["mse"] > 0
-    assert asked == ["ETTm1"] and outcome.data[0].name == "ETTm1"
+@pytest.fixture
+def run(train):
+    """Train an arm on little."""
+
+    def run(what, arm, **changed):
+        own = {**what.arms[arm], "series": what.config(arm, "cpu").get("series", "ETTh1")}
+        return train(what, {**asdict(TINY), **own, **changed}, arm)
+
+    return run
+
+
+# Of the tokens a day is read and four hours are forecast, the first four of it for "yesterday".
+@pytest.mark.parametrize(
+    ("what", "arm", "length"),
+    [
+        (what, arm, length)
+        for what, length in ((series.ETTM1, 8), (series.HORIZONS, 8), (series.TOKENS, 24))
+        for arm in what.arms
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_every_arm_runs_on_its_series(what, arm, length, run, asked: list[str]) -> None:
+    results = run(what, arm, **SHORT, seq_len=length).results
+    assert results["mse"] > 0
+    if what is series.ETTM1:
+        assert asked == ["ETTm1"]
+    elif what is series.HORIZONS:
+        assert asked == [{"etth1": "ETTh1", "ettm1": "ETTm1"}[arm[:5]]]
+        assert ("n_parameters" in results) == (not arm.endswith(("-linear", "-last")))
+    else:
+        assert ("n_parameters" in results) == (arm not in series._ALONE)
 
 
 def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[InformerConfig] = []
 
@@ -39,27 +59,11 @@ def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(
             super().__init__(config)
 
     monkeypatch.setattr(ablations, "Informer", Watched)
-    train(series.ETTM1, tmp_path / "m", "vanilla")
-    train(series.PUBLISHED, tmp_path / "h", "etth1-24", seq_len=8, label_len=4, pred_len=4)
+    assert run(series.ETTM1, "vanilla").data[0].name == "ETTm1"
+    run(series.PUBLISHED, "etth1-24", **SHORT, seq_len=8)
     assert [config.minutes for config in made] == [True, False]
     assert made[1].attention == "prob" and made[1].mix
     assert made[1].rules.factor == 3 and made[1].rules.lazy == "sum" and made[1].rules.leak
-
-
-@pytest.mark.parametrize("arm", series.HORIZONS.arms)
-def test_every_arm_of_the_horizons_runs(arm: str, tmp_path: Path, asked: list[str]) -> None:
-    outcome = train(series.HORIZONS, tmp_path, arm, seq_len=8, label_len=4, pred_len=4)
-    assert outcome.results["mse"] > 0
-    assert asked == [{"etth1": "ETTh1", "ettm1": "ETTm1"}[arm[:5]]]
-    assert ("n_parameters" in outcome.results) == (not arm.endswith(("-linear", "-last")))
-
-
-@pytest.mark.parametrize("arm", series.TOKENS.arms)
-def test_every_arm_of_the_tokens_runs(arm: str, tmp_path: Path) -> None:
-    # A day is read and four hours are forecast, the first four of it for "yesterday".
-    outcome = train(series.TOKENS, tmp_path, arm, seq_len=24, label_len=4, pred_len=4)
-    assert outcome.results["mse"] > 0
-    assert ("n_parameters" in outcome.results) == (arm not in series._ALONE)
 
 
 def test_the_tokens_are_compared_from_one_level_at_least() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from course_lib.data.translation import Vocabulary
 from course_lib.experiments import no_positions, order_tasks
 from course_lib.experiments.no_positions import CPU, Guesser, guesses, place_known
 from course_lib.experiments.order_tasks import ASK, FIRST_WORD, OrderRun, draw, right
-from course_lib.experiments.registry import Job, Outcome
 from course_lib.training import seeded_generator
 from course_tests.refusals import refusals
 
@@ -33,13 +31,11 @@ def matches(brackets: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("arm", order_tasks.ARMS)
-def test_every_arm_is_trained_and_measured(arm: str, tmp_path: Path) -> None:
+def test_every_arm_is_trained_and_measured(arm, train) -> None:
     config = {**asdict(TINY), **order_tasks.ARMS[arm]}
-    job = Job(arm, config, 0, torch.device("cpu"), tmp_path / "c.pt", False)
-    outcome = order_tasks.EXPERIMENT.train(job)
+    outcome, again = (train(order_tasks.EXPERIMENT, config, arm) for _ in range(2))
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     assert outcome.results["accuracy"] == outcome.metrics[-1]["accuracy"]
-    again = order_tasks.EXPERIMENT.train(job)
     assert again.data == outcome.data and again.results == outcome.results
 
 
@@ -96,15 +92,9 @@ SMALL = {"n_train": 64, "n_test": 20, "d_model": 16, "n_heads": 2, "d_ff": 32, "
          "epochs": 2, "n_probed": 20, "n_places": 4}  # fmt: skip
 
 
-def train(folder: Path, arm: str, seed: int = 0) -> Outcome:
-    config = no_positions.EXPERIMENT.config(arm, "cpu") | SMALL
-    job = Job(arm, config, seed, torch.device("cpu"), folder / "c.pt", False)
-    return no_positions.EXPERIMENT.train(job)
-
-
 @pytest.mark.parametrize("arm", no_positions.ARMS)
-def test_every_arm_guesses_and_is_probed(arm: str, tmp_path: Path) -> None:
-    told = train(tmp_path, arm)
+def test_every_arm_guesses_and_is_probed(arm, train) -> None:
+    told = train(no_positions.EXPERIMENT, no_positions.EXPERIMENT.config(arm, "cpu") | SMALL)
     assert 0 <= told.results["accuracy"] <= 1 and 0 <= told.results["place"] <= 1
     assert len(told.metrics) == 2 and told.data[0].variant == "seed 0"
 
