@@ -58,21 +58,23 @@ def test_every_question_names_all_settings_in_which_its_arms_differ() -> None:
             assert found == named, (experiment.name, question.key)
 
 
-def test_no_pair_of_the_book_is_of_two_machines() -> None:
+def test_no_pair_of_the_book_is_of_two_machines_or_older_than_its_question() -> None:
     """Nor do its arms differ in a setting that the question does not name."""
     records = load_records(SHIPPED_RESULTS)
     for what in EXPERIMENTS.values():
         for size in what.sizes:
             mine = [r for r in records if (r.experiment, r.size) == (what.name, size)]
             for found in conclusions(what, mine, size):
-                machines = {
-                    (r.seed, tuple(r.machine.items()))
-                    for r in mine
-                    if r.arm in found.question.arms and r.seed in found.seeds
-                }
-                if len(found.question.arms) > 1:
-                    assert len(machines) == len(found.seeds), (what.name, size, found.key)
-                assert {*found.differs} <= {*found.question.differs.split()}
+                question, where = found.question, (what.name, size, found.key)
+                arms = what.arms if ALL in question.arms else question.arms
+                used = [r for r in mine if r.arm in arms and r.seed in found.seeds]
+                if len(question.arms) > 1:
+                    machines = {(r.seed, tuple(r.machine.items())) for r in used}
+                    assert len(machines) == len(found.seeds), where
+                assert {*found.differs} <= {*question.differs.split()}
+                assert not older(used, question.asked), where
+                if found.verdict.outcome == "no difference":
+                    assert not older(used, MARGINS_NAMED), where
 
 
 def test_a_device_changes_an_error_as_much_as_the_rules_say() -> None:
@@ -195,25 +197,6 @@ def test_what_does_not_survive_the_adjustment_is_undecided() -> None:
     found = conclusions(toy(BIG, *many), spread, "cpu")[0]
     assert found.p_adjusted >= 0.05 and found.verdict.outcome == "undecided"
     assert "undecided after adjustment" in str(found)
-
-
-def test_no_question_of_the_book_is_closed_by_runs_that_are_older() -> None:
-    """By the dates that questions carry, which the next test holds to the history."""
-    records = load_records(SHIPPED_RESULTS)
-    for what in EXPERIMENTS.values():
-        for size in what.sizes:
-            for found in conclusions(what, records, size):
-                question = found.question
-                used = [
-                    r
-                    for r in records
-                    if (r.experiment, r.size) == (what.name, size)
-                    and r.seed in found.seeds
-                    and (r.arm in question.arms or ALL in question.arms)
-                ]
-                assert not older(used, question.asked), (what.name, size, question.key)
-                if found.verdict.outcome == "no difference":
-                    assert not older(used, MARGINS_NAMED), (what.name, size, question.key)
 
 
 def _history() -> list[tuple[datetime, str]]:

@@ -19,13 +19,7 @@ from course_lib.experiments import (
     load_record,
 )
 from course_lib.experiments import questions as questions_module
-from course_lib.experiments.questions import (
-    ALL,
-    answers,
-    apart_by_machine,
-    from_table,
-    learned,
-)
+from course_lib.experiments.questions import ALL, answers, apart_by_machine, from_table, learned
 from course_lib.experiments.record import pack_items
 from course_lib.experiments.registry import Job, Outcome
 

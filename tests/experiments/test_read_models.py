@@ -32,16 +32,12 @@ def record_of(outcome: Outcome, arm: str) -> Record:
     return replace(KEPT, arm=arm, metrics=outcome.metrics, results=outcome.results)
 
 
-def job(config: dict, folder: Path, seed: int = 0) -> Job:
-    return Job("reader", config, seed, torch.device("cpu"), folder / "c.pt", False)
-
-
 SMALL = {"d_model": 16, "n_heads": 2, "d_ff": 16, "epochs": 2}
 
 
-def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
+def test_a_reader_is_trained_measured_and_kept(train) -> None:
     config = asdict(read_words.CPU) | SMALL | {"n_train": 100, "n_test": 20, "n_layers": 2}
-    outcome = read_words.EXPERIMENT.train(job(config, tmp_path))
+    outcome = train(read_words.EXPERIMENT, config)
     assert len(outcome.metrics) == 2 and outcome.weights is not None
     found = outcome.results
     assert set(found["deletion_area"]) == {"attention", "largest head", "gradient", "random"}
@@ -56,13 +52,13 @@ def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert len(found["probe"]) == 3 * len(("word", "0", "1", "2"))
     whole = answers(read_words.EXPERIMENT.questions, [record_of(outcome, "reader")])
     assert len({c.key for c in whole}) == len(whole) == 21
-    assert read_words.EXPERIMENT.train(job(config, tmp_path / "b", seed=1)).weights is None
+    assert train(read_words.EXPERIMENT, config, seed=1).weights is None
 
 
-def test_a_translator_is_trained_measured_and_kept(tmp_path: Path) -> None:
+def test_a_translator_is_trained_measured_and_kept(train) -> None:
     sizes = {"n_german": 60, "n_korean": 60, "n_test": 8, "n_layers": 1, "max_length": 8}
     config = asdict(read_translation.CPU) | SMALL | sizes
-    outcome = read_translation.EXPERIMENT.train(job(config, tmp_path))
+    outcome = train(read_translation.EXPERIMENT, config)
     assert set(outcome.results["alignment_error_rate"]) == {"german, layer 1", "korean, layer 1"}
     assert outcome.weights is not None
     assert len(outcome.results["alignment"]) == 2 * 4

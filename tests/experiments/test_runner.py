@@ -99,12 +99,14 @@ def test_what_other_code_made_is_run_again_if_asked_for(
     go(what, tmp_path, seeds=[0])
     results = tmp_path / "results"
     assert go(what, tmp_path, seeds=[0], stale=True) == []
+    assert experiments.stale({"toy": what}, load_records(results)) == []
     monkeypatch.setattr(runner, "code_of", lambda *_, **__: "1" * 64)
     # Of an older record the code can't be told.
     (older,) = (r for r in load_records(results) if r.arm == "small")
     write_record(dataclasses.replace(older, schema=1), results)
     assert bill(what, results_dir=results).done == [("small", 0), ("big", 0)]
     assert missing({"toy": what}, results_dir=results, stale=True)[0].arm == "big"
+    assert [r.arm for r in experiments.stale({"toy": what}, load_records(results))] == ["big"]
     calls.clear()
     go(what, tmp_path, seeds=[0], stale=True)
     assert calls == [("big", 0)]
@@ -129,17 +131,6 @@ def test_seeds_and_arms_can_be_chosen(tmp_path: Path) -> None:
     assert "1 runs, about 2.5 min on a desk" in str(made)
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [({"size": "huge"}, "'huge'"), ({"arms": ["medium"]}, "'medium'"), ({"seeds": [-1]}, "-1")],
-)
-def test_what_is_not_there_is_refused(
-    tmp_path: Path, kwargs: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        bill(toy([]), results_dir=tmp_path, **kwargs)  # type: ignore[arg-type]
-
-
 def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -> None:
     (asked,) = toy([]).questions
     what = dataclasses.replace(toy([]), questions=[dataclasses.replace(asked, fresh=(7, 8))])
@@ -149,25 +140,6 @@ def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -
     assert bill(what, seeds=[1], results_dir=tmp_path).todo == [("small", 1), ("big", 1)]
     with pytest.raises(ValueError, match="sizes cpu, got 'day'"):
         what.committed("day")
-
-
-def test_a_conclusion_is_asked_for_by_its_key(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="decide .*collapse.*, not 'colapse'"):
-        decided("no-positions", "colapse")
-    with pytest.raises(ValueError, match="decide nothing, not 'collapse': `course run no-pos"):
-        decided("no-positions", "collapse", results_dir=tmp_path)
-
-
-def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
-    @experiment("toy", "", {"a": {}}, {"cpu": Size({"x": 1}, (0,), 1, "")})
-    def train(job: Job) -> Outcome:
-        job.checkpoint.parent.mkdir(parents=True)
-        torch.save({}, job.checkpoint)
-        row = {"epoch": 1.0, "wall_seconds": 1.0, "device_seconds": 2.0}
-        return Outcome([DataUse("none", "none", "0" * 64)], [row], {"score": 1.0})
-
-    go(train, tmp_path)
-    assert list((tmp_path / "runs" / "toy").iterdir()) == []
 
 
 # No records ship of an experiment that readers are asked to run, and the recipes are kept to be
@@ -212,19 +184,6 @@ def test_every_experiment_can_be_found_by_its_name() -> None:
     assert written == set(EXPERIMENTS)
 
 
-def test_stale_records_are_those_whose_training_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    what = toy([])
-    run(what, seeds=[0], results_dir=tmp_path, runs_dir=tmp_path, progress=False)
-    records = load_records(tmp_path)
-    assert experiments.stale({what.name: what}, records) == []
-    monkeypatch.setattr(runner, "code_of", lambda *_, **__: "0" * 64)
-    assert experiments.stale({what.name: what}, records) == records
-    older = [dataclasses.replace(record, schema=1) for record in records]
-    assert experiments.stale({what.name: what}, older) == []
-
-
 def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -266,5 +225,13 @@ test_what_is_unknown_is_refused = refusals(
             0,
         ),
         "'cvt', wanted 'favit' or 'swin'",
+    ),
+    (lambda: bill(toy([]), size="huge"), "'huge'"),
+    (lambda: bill(toy([]), arms=["medium"]), "'medium'"),
+    (lambda: bill(toy([]), seeds=[-1]), "-1"),
+    (lambda: decided("no-positions", "colapse"), "decide .*collapse.*, not 'colapse'"),
+    (
+        lambda: decided("no-positions", "collapse", results_dir=Path("none")),
+        "decide nothing, not 'collapse': `course run no-pos",
     ),
 )

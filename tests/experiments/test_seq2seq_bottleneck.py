@@ -1,5 +1,4 @@
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,7 +8,6 @@ from course_lib.experiments import SHIPPED_RESULTS, load_record
 from course_lib.experiments import seq2seq_bottleneck as bottleneck
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Job
 
 KEPT = load_record(SHIPPED_RESULTS / "seq2seq-bottleneck" / "gru-cpu-0.json")
 
@@ -18,13 +16,8 @@ TINY = bottleneck.BottleneckConfig(
 )
 
 
-def job(folder: Path, epochs: int = 2, **config: object) -> Job:
-    settings = asdict(replace(TINY, epochs=epochs)) | {"cell": "gru", "attention": "general"}
-    return Job("gru-attention", settings | config, 0, torch.device("cpu"), folder / "c.pt", False)
-
-
-def test_an_arm_is_measured_over_length(tmp_path: Path) -> None:
-    outcome = bottleneck.EXPERIMENT.train(job(tmp_path))
+def test_an_arm_is_measured_over_length(train) -> None:
+    outcome = train(bottleneck.EXPERIMENT, asdict(TINY) | {"cell": "gru", "attention": "general"})
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     counts = outcome.results["n_by_length"]
     assert sum(counts.values()) == 40 and set(counts) == {"3", "4", "5", "6"}

@@ -5,17 +5,8 @@ import pytest
 import torch
 
 from course_lib.data.multi30k import ParallelText
-from course_lib.experiments import (
-    SHIPPED_RESULTS,
-    load_records,
-    translator,
-)
-from course_lib.experiments.bleu import (
-    bleu_counts,
-    bleu_interval,
-    bleu_signature,
-    corpus_bleu,
-)
+from course_lib.experiments import SHIPPED_RESULTS, load_records, translator
+from course_lib.experiments.bleu import bleu_counts, bleu_interval, bleu_signature, corpus_bleu
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job
 

@@ -140,11 +140,8 @@ def test_lengths_are_those_of_patches_before_the_last_norm(arm: str) -> None:
     assert said["above_2"] == said["above_4"] == pytest.approx(1 / 64)
 
 
-def test_a_run_keeps_accuracy_and_lengths(shapes_as_cifar: None, tmp_path: Path) -> None:
-    config = vit_ablations.as_config(
-        replace(SMALL, **ARMS["all"], n_train=50, n_watched=20, epochs=1)
-    )
-    job = Job("all", config, 0, torch.device("cpu"), tmp_path / "c.pt", False)
-    outcome = EXPERIMENT.train(job)
+def test_a_run_keeps_accuracy_and_lengths(shapes_as_cifar: None, train) -> None:
+    run = replace(SMALL, **ARMS["all"], n_train=50, n_watched=20, epochs=1)
+    outcome = train(EXPERIMENT, vit_ablations.as_config(run))
     assert outcome.weights is None and outcome.results["patch_norms"]["median"] > 0
     assert {"accuracy", "mirrored_accuracy", "n_parameters"} < outcome.results.keys()

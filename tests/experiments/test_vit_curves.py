@@ -18,7 +18,6 @@ from course_lib.experiments import (
 )
 from course_lib.experiments.questions import answers
 from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_curves import EPOCHS, by_epoch
 from course_lib.training import write_tensors
 from course_lib.vit import load_kept
@@ -33,19 +32,24 @@ PRINTED: dict[str, tuple[float, ...]] = {
 }
 
 
-def train(folder: Path) -> Outcome:
-    """Eleven epochs of a tiny model."""
-    small = {"n_train": 60, "n_watched": 20, "epochs": 11, "d_model": 16, "n_layers": 1,
-             "n_heads": 2, "d_ff": 16}  # fmt: skip
-    config = vit_curves.EXPERIMENT.config("whole", "cpu") | small
-    job = Job("whole", config, 0, torch.device("cpu"), folder / "c.pt", False)
-    return vit_curves.EXPERIMENT.train(job)
+SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16}
 
 
-def test_a_run_keeps_every_epoch_and_those_of_the_table(
-    shapes_as_cifar: None, tmp_path: Path
-) -> None:
-    outcome = train(tmp_path)
+@pytest.fixture
+def recipe(train):
+    """Train an arm of the recipes on little."""
+    small = SMALL | {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_ff": 32}
+
+    def recipe(arm, seed=0):
+        config = vit_recipe.CPU | vit_recipe.ARMS[arm] | small
+        return train(vit_recipe.EXPERIMENT, config, arm, seed)
+
+    return recipe
+
+
+def test_a_run_keeps_every_epoch_and_those_of_the_table(train) -> None:
+    small = SMALL | {"n_train": 60, "n_watched": 20, "epochs": 11}
+    outcome = train(vit_curves.EXPERIMENT, vit_curves.EXPERIMENT.config("whole", "cpu") | small)
     rows = outcome.metrics
     assert [row["epoch"] for row in rows] == list(range(1, 12))
     assert outcome.results["validation_loss"] == {"10": rows[9]["test_loss"]}
@@ -103,15 +107,8 @@ def test_the_small_size_keeps_the_reports_recipe() -> None:
 pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 
-def job(folder: Path, arm: str = "few", seed: int = 0, **changes: object) -> Job:
-    small = {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_model": 16,
-             "n_layers": 1, "n_heads": 2, "d_ff": 32}  # fmt: skip
-    config = vit_recipe.CPU | vit_recipe.ARMS[arm] | small | changes
-    return Job(arm, config, seed, torch.device("cpu"), folder / f"{arm}.pt", False)
-
-
-def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> None:
-    outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, "many"))
+def test_what_is_kept_gives_the_results_that_are_recorded(recipe, tmp_path: Path) -> None:
+    outcome = recipe("many")
     assert outcome.weights is not None
     write_tensors(tmp_path / "many-cpu-0.safetensors", *outcome.weights)
     kept = load_kept("many", tmp_path)
@@ -123,20 +120,16 @@ def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> Non
         torch.testing.assert_close(kept.model(images), kept.logits, atol=2e-3, rtol=2e-3)
 
 
-def test_only_the_first_seed_of_two_arms_is_kept(tmp_path: Path) -> None:
-    assert vit_recipe.EXPERIMENT.train(job(tmp_path / "a", "few", seed=1)).weights is None
-    assert vit_recipe.EXPERIMENT.train(job(tmp_path / "b", "augmented")).weights is None
-    kept = vit_recipe.EXPERIMENT.train(job(tmp_path / "c", "few")).weights
+def test_only_the_first_seed_of_two_arms_is_kept(recipe) -> None:
+    assert recipe("few", seed=1).weights is None and recipe("augmented").weights is None
+    kept = recipe("few").weights
     assert kept is not None and set(kept[0]) == {"logits", "labels"}
 
 
-def test_arms_are_trained_differently(tmp_path: Path) -> None:
-    losses = set()
-    for arm in vit_recipe.ARMS:
-        outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, arm))
-        assert [row["epoch"] for row in outcome.metrics] == [1, 2]
-        losses.add(outcome.metrics[-1]["loss"])
-    assert len(losses) == len(vit_recipe.ARMS)
+def test_arms_are_trained_differently(recipe) -> None:
+    outcomes = [recipe(arm) for arm in vit_recipe.ARMS]
+    assert all([row["epoch"] for row in outcome.metrics] == [1, 2] for outcome in outcomes)
+    assert len({outcome.metrics[-1]["loss"] for outcome in outcomes}) == len(outcomes)
 
 
 def test_all_arms_take_the_same_number_of_steps() -> None:

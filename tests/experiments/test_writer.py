@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer import ARMS, EXPERIMENT, WriterConfig, gpt2_start, nats
 from course_lib.whole import GPT
 
@@ -45,11 +44,10 @@ def test_a_start_as_in_gpt2_is_small_and_smaller_at_the_ends_of_sub_layers() -> 
     assert block.attention_norm.weight.eq(1).all()
 
 
-def test_an_arm_is_trained_and_what_it_generates_is_kept(course_data: Path, tmp_path: Path) -> None:
+def test_an_arm_is_trained_and_what_it_generates_is_kept(course_data: Path, train) -> None:
     for arm in ("characters", "byte-pairs"):
         config = asdict(TINY) | ARMS[arm] | {"n_merges": 20 * (arm == "byte-pairs")}
-        job = Job(arm, config, 0, torch.device("cpu"), tmp_path / f"{arm}.pt", False)
-        outcome = EXPERIMENT.train(job)
+        outcome = train(EXPERIMENT, config, arm)
         assert outcome.results["n_tokens"] == 65 + config["n_merges"]
         assert outcome.results["validation_loss"] < 4.6
         bits = outcome.results["validation_loss"] / 0.6931 / outcome.results["characters_per_token"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer_blocks import (
     ARMS,
     EXPERIMENT,
@@ -47,10 +46,8 @@ def test_variants_have_nearly_as_many_weights() -> None:
     assert counts["window"] == counts["full"] < counts["state"] < 1.01 * counts["full"]
 
 
-def test_every_variant_is_trained(course_data: Path, tmp_path: Path) -> None:
+def test_every_variant_is_trained(course_data: Path, train) -> None:
     for arm, layers in ARMS.items():
-        config = asdict(replace(TINY, layers=layers))
-        job = Job(arm, config, 0, torch.device("cpu"), tmp_path / f"{arm}.pt", False)
-        results = EXPERIMENT.train(job).results
+        results = train(EXPERIMENT, asdict(replace(TINY, layers=layers)), arm).results
         assert results["validation_loss"] < 4.6
         assert results["cache_bytes"] <= 4 * 8 * 2 * 8 * 4

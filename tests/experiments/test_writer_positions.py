@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer_positions import EXPERIMENT, PlacesConfig, Turning, extensions
 from course_lib.positions import Rotary, rotary_frequencies
 
@@ -38,12 +37,8 @@ def test_each_extension_changes_the_speeds_as_its_paper_says() -> None:
     assert ways["YaRN"].factor == pytest.approx(1.1386, abs=1e-4)
 
 
-def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(
-    course_data: Path, tmp_path: Path
-) -> None:
+def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(course_data: Path, train) -> None:
     for arm in ("rotary", "alibi"):
-        config = asdict(replace(TINY, positions=arm))
-        job = Job(arm, config, 0, torch.device("cpu"), tmp_path / f"{arm}.pt", False)
-        results = EXPERIMENT.train(job).results
+        results = train(EXPERIMENT, asdict(replace(TINY, positions=arm)), arm).results
         assert [*results["loss_by_place"]] == ["8", "16", "32", "64"] and len(results["curve"]) == 8
         assert ("extended" in results) == (arm == "rotary")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer_reward import (
     EXPERIMENT,
     Replies,
@@ -66,10 +65,8 @@ def test_a_step_makes_rewarded_replies_more_probable() -> None:
     assert gain[0] > 0 and gain[0] == gain.max()
 
 
-def test_a_run_keeps_what_is_measured_before_and_after(course_data: Path, tmp_path: Path) -> None:
-    config = asdict(replace(TINY, penalty=0.1, warmup=0))
-    job = Job("penalty", config, 0, torch.device("cpu"), tmp_path / "a.pt", False)
-    outcome = EXPERIMENT.train(job)
+def test_a_run_keeps_what_is_measured_before_and_after(course_data: Path, train) -> None:
+    outcome = train(EXPERIMENT, asdict(replace(TINY, penalty=0.1, warmup=0)), "penalty")
     before, after = outcome.results["before"], outcome.results["after"]
     assert before["divergence"] == pytest.approx(0, abs=1e-5)
     assert before["validation_loss"] != after["validation_loss"]
