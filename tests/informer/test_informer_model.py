@@ -7,13 +7,7 @@ import pytest
 import torch
 
 from course_lib.data.ett import time_features
-from course_lib.informer import (
-    Informer,
-    InformerConfig,
-    SparseRules,
-    calendar_fields,
-    informer,
-)
+from course_lib.informer import Informer, InformerConfig, SparseRules, calendar_fields, informer
 from course_tests.refusals import refusals
 
 SIZES = {
@@ -227,6 +221,15 @@ def test_forecasts_repeat_and_depend_on_the_seed_of_the_samples():
     torch.testing.assert_close(one, model(*x)[:1])
 
 
+X, X_TIME, Y_TIME = windows()
+test_wrong_windows_are_named = refusals(
+    (
+        lambda: make()(X[:, 1:], X_TIME[:, 1:], Y_TIME),
+        r"x has shape \(2, 23, 3\), wanted \(B, 24, 3\)",
+    ),
+    (lambda: make()(X), "time has shape None"),
+    (lambda: make()(X, X_TIME, Y_TIME[:, 1:]), r"time has shape \(2, 11, 4\), wanted \(2, 12, F\)"),
+)
 test_contradictions_are_named = refusals(
     ({"attention": "sparse"}, "attention is 'sparse', wanted one of"),
     ({"positions": "alibi"}, "positions is 'alibi', wanted one of"),
@@ -244,14 +247,3 @@ test_contradictions_are_named = refusals(
     ({"positions": "rotary", "d_model": 6}, "a head has 3 channels, wanted an even number"),
     by=small,
 )
-
-
-def test_wrong_windows_are_named():
-    model = make()
-    x, x_time, y_time = windows()
-    with pytest.raises(ValueError, match=r"x has shape \(2, 23, 3\), wanted \(B, 24, 3\)"):
-        model(x[:, 1:], x_time[:, 1:], y_time)
-    with pytest.raises(ValueError, match="time has shape None"):
-        model(x)
-    with pytest.raises(ValueError, match=r"time has shape \(2, 11, 4\), wanted \(2, 12, F\)"):
-        model(x, x_time, y_time[:, 1:])
