@@ -61,16 +61,6 @@ def test_tokens_that_keep_nothing_empty_the_state(chunk: int) -> None:
     torch.testing.assert_close(out, by_the_formula(q, k, v, keep, rate))
 
 
-def test_without_keys_in_common_it_is_linear_attention() -> None:
-    _, _, v, _, _ = drawn(4)
-    keys = torch.eye(4, dtype=torch.float64).expand(2, 3, 4, 4)
-    ones = torch.ones(2, 3, 4, dtype=torch.float64)
-    out = gated_delta(keys.flip(-2), keys, v, ones, ones)
-    # Query t asks for the key of step 3 - t, which is written in the second half alone.
-    torch.testing.assert_close(out[..., 2:, :], v[..., :2, :].flip(-2))
-    assert not out[..., :2, :].any()
-
-
 def test_it_is_the_rule_of_a_published_model() -> None:
     name = "transformers.models.qwen3_next.modeling_qwen3_next"
     theirs = pytest.importorskip(name).torch_recurrent_gated_delta_rule

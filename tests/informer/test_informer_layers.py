@@ -118,9 +118,6 @@ def test_lazy_queries_with_steps_take_the_mean_step():
     torch.testing.assert_close(attend(draw(2, 30, 16)), out)
 
 
-# Against transformers -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
 def test_layers_with_full_attention_are_blocks_with_the_norm_behind(activation):
     config = small(attention="full", activation=activation)
@@ -156,9 +153,6 @@ def test_a_batch_norm_lets_sequences_see_each_other_in_training():
     assert not torch.allclose(halve(x)[:1], halve(x[:1]))
     halve.eval()
     torch.testing.assert_close(halve(x)[:1], halve(x[:1]))
-
-
-# Embeddings ---------------------------------------------------------------------------------------
 
 
 def test_tokens_are_a_circular_convolution():

@@ -38,9 +38,6 @@ def masks():
             "pairs": some[0, 0], "keys": some[0, 0, 0]}  # fmt: skip
 
 
-# Choosing keys ------------------------------------------------------------------------------------
-
-
 def test_budgets_are_the_papers():
     assert [budget(n, 5) for n in (0, 1, 2, 3, 20, 24, 48, 96, 720)] == [
         0, 1, 2, 3, 15, 20, 20, 25, 35,
@@ -94,9 +91,6 @@ def test_the_sample_of_a_query_does_not_change_when_the_sequence_grows():
         assert torch.equal(longer[:, :n, : shorter.shape[-1]][kept], shorter[kept])
 
 
-# Judging queries ----------------------------------------------------------------------------------
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 50), st.floats(0.01, 30), st.integers(0, 1000))
 def test_the_bounds_of_the_paper_hold(n, spread, seed):
@@ -147,9 +141,6 @@ def test_both_ways_to_compute_sampled_scores():
             for explicit in (True, False):
                 scores = sampled_scores(q, k, keys, b, explicit=explicit)
                 torch.testing.assert_close(scores, expected)
-
-
-# The attention ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("published", [False, True])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
+from course_lib.positions.delta import literal_delta_value, steps
 from course_lib.positions.relative import RelativeBias
 from course_lib.positions.terms import (
     TERMS,
@@ -181,3 +182,18 @@ test_wrong_input_is_named = refusals(
     (lambda: DisentangledAttention(8, 2, 0), "span is 0"),
     (lambda: DisentangledAttention(8, 2, 2, terms=["p2p"]), "terms are .'p2p'."),
 )
+
+
+def test_the_literal_form_is_the_reports():
+    x1, x2, x3, x4 = x = draw(4, 5)
+    value = x1 + (x1 @ x2) * (x2 - x1) + (x1 @ x3) * (x3 - x2) + (x1 @ x4) * (x4 - x3)
+    torch.testing.assert_close(literal_delta_value(x), value)
+    swapped = x2 + (x2 @ x1) * (x1 - x2) + (x2 @ x3) * (x3 - x1) + (x2 @ x4) * (x4 - x3)
+    torch.testing.assert_close(literal_delta_value(x[[1, 0, 2, 3]]), swapped)
+    torch.testing.assert_close(literal_delta_value(x.expand(2, 4, 5))[1], value)
+
+
+def test_steps_forget_a_constant():
+    v = draw(2, 5, 3)
+    torch.testing.assert_close(steps(v + 7), steps(v))
+    assert not steps(v)[:, 0].any()
