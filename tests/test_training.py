@@ -22,16 +22,12 @@ from course_lib.training import (
     minibatches,
     recomputing,
     save_checkpoint,
+    saved_bytes,
     seeded_generator,
     train_epoch,
     warmup_cosine,
 )
-from course_lib.transformer import (
-    DecoderOnly,
-    DecoderOnlyConfig,
-    EncoderDecoder,
-    TransformerConfig,
-)
+from course_lib.transformer import DecoderOnly, DecoderOnlyConfig, EncoderDecoder, TransformerConfig
 from course_tests.refusals import refusals
 
 X = torch.randn(40, 6, generator=seeded_generator(0))
@@ -494,3 +490,17 @@ def test_each_row_is_logged_once_also_over_a_resumed_run(tmp_path):
     run(epochs=2, log=rows.append, checkpoint=tmp_path / "c.safetensors")
     _, history = run(epochs=4, log=rows.append, checkpoint=tmp_path / "c.safetensors")
     assert [{k: v for k, v in row.items() if k != "seconds"} for row in rows] == history
+
+
+def test_weights_do_not_count_and_shared_memory_counts_once() -> None:
+    layer = nn.Linear(8, 8, bias=False)
+    x = torch.ones(4, 8)
+    assert saved_bytes(lambda: layer(x).sum()) == 4 * 8 * 4
+    assert saved_bytes(lambda: (layer(x) + layer(x)).sum()) == 4 * 8 * 4
+    assert saved_bytes(lambda: (layer(x) * 2).exp().sum()) == 2 * 4 * 8 * 4
+
+
+def test_nothing_is_kept_without_a_gradient() -> None:
+    layer = nn.Linear(8, 8)
+    with torch.no_grad():
+        assert saved_bytes(lambda: layer(torch.ones(4, 8)).sum()) == 0

@@ -9,9 +9,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import get_cosine_schedule_with_warmup
 
 from course_lib.claims import Claim, Finding, contradiction, load_claims, shown
 from course_lib.claims.ledger import VERDICTS, asserts
+from course_lib.claims.recipe import guide_rate
 from course_lib.experiments import settled
 from course_lib.experiments.reach import FAR
 from course_tests.refusals import refusals
@@ -190,3 +193,12 @@ def test_a_page_says_holds_of_what_holds() -> None:
 
 def test_all_verdicts_are_known_to_the_denials() -> None:
     assert set(DENIALS) | {"measured here", "not checkable"} == set(VERDICTS)
+
+
+def test_the_guides_schedule_is_that_of_its_library() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = get_cosine_schedule_with_warmup(optimizer, 7, 40)
+    for step in range(40):
+        assert schedule.get_last_lr()[0] == pytest.approx(guide_rate(step, 7, 40))
+        optimizer.step()
+        schedule.step()

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
-from grader import authoring
+from grader import authoring, sample
 from grader.records import gradebook
 
 NAME = "03_attention"
@@ -83,3 +83,13 @@ def test_bad_input_is_refused_in_a_line(course, capsys, tmp_path):
     course.into.write_text("a file")
     code, _, err = course.release(capsys, "--yes")
     assert code == 2 and "is no folder" in err and course.into.read_text() == "a file"
+
+
+def test_a_folder_of_other_cells_is_emptied_under_no_grader(tmp_path, assignment):
+    """A warm parent imports from ``.kits`` while the class is made."""
+    for name in (".kits/kit/module.py", "submitted/old/essay/essay.ipynb", "gradebook.db"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    students = sample.make(tmp_path, assignment, lambda student: student == "ada-full")
+    assert (tmp_path / ".kits/kit/module.py").exists() and not (tmp_path / "gradebook.db").exists()
+    assert [p.name for p in (tmp_path / "submitted").iterdir()] == students == ["ada-full"]
