@@ -238,7 +238,6 @@ def test_run_lists_experiments(capsys):
 
 
 def test_a_record_is_run_again(capsys, tmp_path):
-    """One of its numbers is made wrong, and that one is found."""
     record = experiments.load_records(experiments.SHIPPED_RESULTS, "extrapolation")[0]
     assert list(experiments.numbers(record.results))[:2] == ["test_loss", "loss_by_place.16"]
     path = tmp_path / "extrapolation" / record.file_name
@@ -344,7 +343,6 @@ def interrupted(process, when):
 
 
 def test_a_killed_grading_run_is_finished_by_the_next(class_of_three):
-    """Ctrl-C in the middle, for real: the same command goes on from there."""
     course, quicken = class_of_three
 
     def graded():
@@ -360,7 +358,6 @@ def test_a_killed_grading_run_is_finished_by_the_next(class_of_three):
 @pytest.mark.sample(".kits", "gradebook.db")
 @pytest.mark.parametrize("there", [".kits", ".grading-seeds.json", ".grading.lock", "gradebook.db"])
 def test_ctrl_c_while_it_starts_is_not_lost(class_of_three, there):
-    """While modules are imported, while the gradebook is made, while judges are forked."""
     course, _ = class_of_three
     interrupted(grading(course), lambda: (course / there).exists())
 
@@ -447,7 +444,6 @@ def test_what_measures_the_course_comes_with_its_sources(command, tmp_path, monk
 
 
 def test_the_library_measures_nothing_without_them():
-    """What the name of the tests stands for is known to one module, which imports none of them."""
     paths = [path for name in ("course_lib", "grader") for path in (ROOT / name).rglob("*.py")]
     naming = [path for path in paths if "course_tests" in path.read_text(encoding="utf-8")]
     assert naming == [ROOT / "grader/cli/common.py"]

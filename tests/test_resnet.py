@@ -59,7 +59,6 @@ def test_in_evaluation_an_image_does_not_depend_on_its_batch():
 
 
 def test_moving_an_image_moves_its_features():
-    """What a transformer has to learn of positions is built into a convolution."""
     image = torch.zeros(1, 3, 16, 16)
     image[:, :, 4:8, 4:8] = 1.0
     model = small(widths=(8,), n_blocks=(1,))

@@ -134,7 +134,6 @@ def test_looking_at_the_class_token_is_not_looking_close_by():
 
 
 def test_distances_of_vit_b16_in_pixels():
-    """With 14 x 14 patches of 16 pixels a uniform head looks 116 pixels far, none beyond 229."""
     distances = 16 * grid_distances(14, 14)
     uniform = torch.full((196, 196), 1 / 196)
     found = attention_distance(uniform, (14, 14), n_prefix=0, patch_size=16)

@@ -71,7 +71,6 @@ def test_the_result_of_an_earlier_call_is_not_that_of_this_one(identifier):
 
 
 def loses(identifier, keeps):
-    """Whether the model answer has fewer points for what it keeps."""
     exercise, model = find(identifier), MODELS[identifier]
     source = keeps.format(function=exercise.function)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")

@@ -166,7 +166,6 @@ HARMLESS = re.compile(r"[\w ]+ (?:is|are) left as (?:it was|they were)(?:, call 
 
 
 def rows(identifier, change, kind):
-    """Those requirements of a kind that fail when every result is changed, and something earns."""
     exercise, model = find(identifier), MODELS[identifier]
     source = CHANGED.format(function=exercise.function, change=change)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")

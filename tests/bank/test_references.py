@@ -218,7 +218,6 @@ def test_a_table_for_each_sentence_reaches_all_its_heads():
 
 
 def test_a_gradient_that_fits_wrong_weights_is_not_nothing_in_an_empty_row():
-    """What is added to scores lets their gradient through."""
     source = """
 def masked_softmax(scores, mask=None):
     if mask is not None:

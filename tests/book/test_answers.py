@@ -90,7 +90,6 @@ def example(identifier: str) -> tuple[Exercise, tuple[Any, ...], Any]:
 
 
 def agrees(shown: Shown, identifier: str) -> bool:
-    """Whether a function has the value of the exercise's example."""
     _, arguments, want = example(identifier)
     try:
         inspect.signature(shown.function).bind(*arguments)
@@ -106,7 +105,6 @@ def agrees(shown: Shown, identifier: str) -> bool:
 
 
 def answers(functions: list[Shown]) -> list[str]:
-    """What earns too much, and where."""
     found = []
     for shown in functions:
         for identifier in identifiers():

@@ -187,7 +187,6 @@ def test_a_source_that_changes_meanwhile_is_looked_at_again(
 
 @pytest.mark.slow
 def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
-    """With Sphinx itself: a page that runs, as Jupyter Book sets it; a failure, a warning."""
     root = tmp_path / "small"
     (root / "book").mkdir(parents=True)
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")

@@ -91,7 +91,6 @@ offset="0"/></linearGradient></defs><path d="M0 0H9" stroke="url(#g)"/></svg>
 
 @pytest.mark.slow
 def test_a_real_epub_is_whole_and_well_formed(tmp_path: Path) -> None:
-    """With the theme's buttons, a formula, a question and a figure with a script."""
     root = tmp_path / "small"
     shutil.copytree(ROOT / "book" / "_ext", root / "book" / "_ext")
     (root / "_toc.yml").write_text(

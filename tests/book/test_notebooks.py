@@ -199,7 +199,6 @@ def test_those_of_assignments_install_the_wheel_where_there_is_no_course(
 
 @pytest.mark.slow
 def test_one_runs_from_top_to_bottom(made: Path, tmp_path: Path) -> None:
-    """In a folder where there is no course: the first cell clones it; pip itself is left out."""
     shutil.copytree(ROOT / "book", tmp_path / "origin" / "book")
     for name in ("course_lib", "grader"):
         shutil.copytree(ROOT / name, tmp_path / "origin" / name)

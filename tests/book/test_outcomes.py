@@ -20,7 +20,6 @@ def outcomes():
 
 @pytest.fixture(scope="module")
 def assessed():
-    """Which outcomes questions and exercises name, by the name of who does."""
     found = {identifier: find(identifier).outcomes for identifier in identifiers()}
     for page in (BOOK / "chapters").glob("*.md"):
         for name, outcome in questions(page).items():

@@ -34,7 +34,6 @@ def plain_cells(page: str) -> Iterator[tuple[str, str, str]]:
 
 
 def fault_of(source: str) -> str | None:
-    """What makes a cell less than plain."""
     tree = ast.parse(source)
     lines = [line for line in source.splitlines() if line.strip() and line.strip()[0] != "#"]
     if len(lines) > LINES:

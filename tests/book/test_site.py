@@ -173,7 +173,6 @@ def launched(page: Page) -> dict[str, set[tuple[str, str]]]:
 def test_every_launch_button_of_a_chapter_opens_its_released_exercise(
     pages: dict[str, Page],
 ) -> None:
-    """In the theme's menu and under the chapter alike; other pages have nothing to be launched."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     repository, branch = config["repository"]["url"], config["repository"]["branch"]
     folder = repository.rpartition("/")[2]

@@ -85,7 +85,6 @@ def test_pages_with_figures_are_listed(built_book: Path) -> None:
 @pytest.mark.sample("book/chapters/03_scale.html", "book/chapters/05_masks.html")
 @pytest.mark.parametrize("name", LIVE)
 def test_a_figure_of_the_book_moves(chromium: Any, address: str, name: str) -> None:
-    """Whatever figure a chapter shows: a key changes its numbers, without a kernel."""
     visit = Visit(chromium, address)
     figures = visit.open(name).locator("figure.course-figure").all()
     assert figures

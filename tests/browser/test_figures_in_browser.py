@@ -20,18 +20,15 @@ pytestmark = pytest.mark.browser
 
 
 def state(page: Any) -> dict[str, Any]:
-    """What the figure says that it shows."""
     return json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
 
 
 def settle(page: Any) -> str:
-    """What the live region says once the reader pauses."""
     page.wait_for_timeout(200)
     return page.locator("[aria-live]").inner_text()
 
 
 def agree(mine: Any, theirs: Any) -> bool:
-    """Whether two nested results are equal up to rounding."""
     if isinstance(mine, dict):
         return mine.keys() == theirs.keys() and all(agree(mine[k], theirs[k]) for k in mine)
     if isinstance(mine, list):
@@ -233,7 +230,6 @@ def test_the_place_in_a_stack_is_dragged_and_moved_by_keys(shown: Callable[..., 
 
 
 def describe_depth(page: Any) -> str:
-    """What Python says of the state that the page shows."""
     inputs = state(page)["inputs"]
     return Options(**inputs).text
 
@@ -446,7 +442,6 @@ TARGETS = {
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any) -> None:
-    """Nothing but taps, on a telephone."""
     context = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )

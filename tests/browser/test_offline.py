@@ -111,7 +111,6 @@ def test_what_was_interrupted_goes_on(page: Any, site: Path) -> None:
 
 
 def test_a_new_edition_replaces_what_is_kept(page: Any, site: Path) -> None:
-    """With the pictures that came with it."""
     with serving(site) as address:
         page.goto(address + INTRO)
         press(page, "Keep this page")
@@ -142,7 +141,6 @@ def test_a_new_edition_that_does_not_come_whole_leaves_the_old_one(page: Any, si
 
 
 def test_the_last_wish_counts(page: Any, site: Path) -> None:
-    """Whoever presses remove while all is being kept has nothing kept in the end."""
     with serving(site) as address:
         page.goto(address + INTRO)
         page.locator("details.offline summary").click()
@@ -154,7 +152,6 @@ def test_the_last_wish_counts(page: Any, site: Path) -> None:
 
 @pytest.mark.slow
 def test_the_whole_book_is_kept(page: Any, site: Path) -> None:
-    """With the models that its figures load."""
     with serving(site) as address:
         page.goto(address + INTRO)
         assert press(page, "Keep the whole book").startswith("Kept: ")

@@ -116,7 +116,6 @@ def test_every_page_is_listed(built_book: Path) -> None:
 @pytest.mark.sample(*KINDS)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_light_and_opens_cleanly_for_everybody(visited: Any, name: str) -> None:
-    """In light, in dark, on paper and on a telephone, and to whoever cannot see it."""
     found, wrong = visited
     assert 0 < found["first_load_bytes"][name] <= MAX_FIRST_LOAD
     assert found["screens"][name] <= MAX_SCREENS or "/chapters/" not in name

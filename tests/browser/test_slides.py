@@ -71,7 +71,6 @@ class Room:
         self.window.evaluate(f"Reveal.slide({number}, 0, {step})")
 
     def votes(self) -> list[str]:
-        """What the buttons of a question say."""
         return list(self.window.locator(".present .votes").all_text_contents())
 
 
@@ -95,7 +94,6 @@ def test_every_slide_fits_and_can_be_read(
 @pytest.mark.sample("03")
 @pytest.mark.parametrize("chapter", chapters(ROOT))
 def test_nobody_is_shut_out(chromium: Any, built_book: Path, tmp_path: Path, chapter: str) -> None:
-    """All slides at once, as they are laid out for printing, and a vote as it is shown."""
     for scheme in ("light", "dark"):
         room = Room(chromium, tmp_path, chapter, scheme)
         room.show(room.window.evaluate("Reveal.getSlides().findIndex((s) => s.matches('.vote'))"))

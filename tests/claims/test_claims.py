@@ -35,7 +35,6 @@ DENIALS = {
 
 @functools.cache
 def first(identifier: str) -> Finding | None:
-    """What is found of a claim when it is asked for the first time in this process."""
     return shown(next(claim for claim in CHECKED if claim.id == identifier))
 
 
@@ -183,7 +182,6 @@ def test_what_a_small_run_alone_has_seen_is_marked() -> None:
 
 
 def test_a_page_says_holds_of_what_holds() -> None:
-    """Not of what a small run alone has seen."""
     measured = {str(c.id): first(c.id) for c in CLAIMS if c.verdict == "measured here"}
     small = {name for name, finding in measured.items() if finding and not finding.holds}
     for page in (ROOT / "book/chapters").glob("*.md"):

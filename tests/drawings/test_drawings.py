@@ -62,7 +62,6 @@ def test_the_numbers_are_those_of_the_library(shown: Drawing, narrow: bool) -> N
 
 
 def is_rounded(number: float, said: str) -> bool:
-    """Whether that is how the number is written with so many digits."""
     digits = len(said.partition(".")[2])
     return abs(number - float(said)) <= (0.5001 * 10**-digits if digits else 1e-6)
 

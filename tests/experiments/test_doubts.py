@@ -59,7 +59,6 @@ def test_every_question_names_all_settings_in_which_its_arms_differ() -> None:
 
 
 def test_no_pair_of_the_book_is_of_two_machines_or_older_than_its_question() -> None:
-    """Nor do its arms differ in a setting that the question does not name."""
     records = load_records(SHIPPED_RESULTS)
     for what in EXPERIMENTS.values():
         for size in what.sizes:
@@ -78,7 +77,6 @@ def test_no_pair_of_the_book_is_of_two_machines_or_older_than_its_question() -> 
 
 
 def test_a_device_changes_an_error_as_much_as_the_rules_say() -> None:
-    """By runs of one arm and seed of which one stopped early."""
     runs = [r for r in load_records(SHIPPED_RESULTS, "informer-ablations") if r.size != "cpu"]
     found: dict[bool, float] = {}
     for one in (r for r in runs if r.size == "day" and "valid_mse" in r.metrics[0]):

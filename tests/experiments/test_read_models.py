@@ -28,7 +28,6 @@ KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 
 def record_of(outcome: Outcome, arm: str) -> Record:
-    """What the runner would keep of it, all else being unimportant."""
     return replace(KEPT, arm=arm, metrics=outcome.metrics, results=outcome.results)
 
 

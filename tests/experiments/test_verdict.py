@@ -41,7 +41,6 @@ def test_a_clear_difference_stands_or_does_not_by_its_sign() -> None:
 
 
 def test_the_interval_by_hand() -> None:
-    """Differences 1, 2, 3: mean 2, deviation 1, so 2 -+ 4.3027 / sqrt(3)."""
     got = verdict([1, 2, 3], 1)
     half = 4.30265 / math.sqrt(3)
     assert (got.low, got.high) == pytest.approx((2 - half, 2 + half), abs=1e-4)
@@ -118,7 +117,6 @@ def test_one_pair_never_decides() -> None:
 
 
 def test_the_prediction_interval_by_hand() -> None:
-    """Differences 1, 2, 3 have deviation 1."""
     low, high = verdict([1, 2, 3], 1).prediction_interval
     assert high - 2 == pytest.approx(4.30265 * (1 + 1 / 3) ** 0.5, abs=1e-4) == 2 - low
     assert verdict([5.0], 1).prediction_interval == (-math.inf, math.inf)

@@ -373,7 +373,6 @@ def test_samples_are_those_that_the_windows_hold(
 
 
 def test_gradients_reach_the_tokens_that_are_read() -> None:
-    """All three groups, the local one with the whole map, by the module itself."""
     torch.manual_seed(0)
     attend = FactorisedAttention(16, n_heads=1, reduction=2, window=3).double()
     x = torch.randn(1, 10, 10, 16, dtype=torch.float64, requires_grad=True)

@@ -56,7 +56,6 @@ def root():
 
 @pytest.fixture(scope="session")
 def seed():
-    """What the commands that `grading` starts draw samples from."""
     return SEED
 
 

@@ -121,7 +121,6 @@ def test_what_should_not_be_is_counted():
 
 @pytest.fixture(scope="module")
 def graded():
-    """What two attacks and the honest students come to, and how often they were graded."""
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.chdir(ROOT)
         kept, run = [], attacks.run

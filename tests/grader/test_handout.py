@@ -84,7 +84,6 @@ def handed(root, tmp_path_factory):
 
 
 def body(function):
-    """What a function does, as text: without its name, types and docstring."""
     node = function
     if not isinstance(node, ast.AST):
         node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
@@ -128,7 +127,6 @@ def test_all_that_notebooks_and_checks_import_is_there(everything, tmp_path):
 
 
 def test_no_function_that_an_exercise_asks_for_is_whole_in_it(everything):
-    """Of all exercises: neither the reference, nor what it only calls, in library or notebooks."""
     plan, content = everything
     there = set()
     for name, data in content.items():
@@ -150,7 +148,6 @@ def test_no_function_that_an_exercise_asks_for_is_whole_in_it(everything):
 
 
 def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
-    """Again where the exercise has changed, and not where another one has."""
     measured = []
 
     def record(identifier, names):
@@ -227,7 +224,6 @@ def graded(folder, answers, tmp_path):
 
 
 def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
-    """Model answers and alternatives have full marks, mistakes are rejected and named."""
     models = authoring.answers(root)
     answers, wanted = [], []
     for identifier in given.exercises:
@@ -254,7 +250,6 @@ def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
 
 
 def test_no_answer_is_in_it(given, root, tmp_path):
-    """No text of a solution, no body of a mistake or an alternative, no function that earns all."""
     text = {
         path: path.read_text(encoding="utf-8")
         for path in given.folder.rglob("*")
@@ -313,7 +308,6 @@ def solve(notebook, root, name):
 @pytest.mark.sample("05_masks")
 @pytest.mark.parametrize("name", NAMES)
 def test_notebooks_run_there(request, root, name, tmp_path):
-    """As they come and with the model answers, in a kernel that knows nothing but the handout."""
     given = request.getfixturevalue("handed" if name in SAMPLE else "whole")
     for answered in (False, True):
         path = tmp_path / f"{name}.ipynb"
@@ -388,7 +382,6 @@ def checked(notebook):
 
 
 def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
-    """Grading, the book, and a further handout; the command itself is there."""
     asked = in_the_handout(handed.folder, "-m", "course_lib.cli", "--help", timeout=300)
     assert asked.returncode == 0 and "usage: course" in asked.stdout
     for command, why in (
@@ -402,7 +395,6 @@ def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
 
 
 def test_a_seed_of_ones_own_has_samples_of_its_own(handed, tmp_path):
-    """A table can be had again by its seed, and other seeds show other samples."""
     wrong = (
         "def masked_softmax(scores, mask=None, dim=-1):\n    return scores.exp() / scores.sum()\n"
     )
@@ -517,7 +509,6 @@ class TestTheFolder:
 
 
 def test_a_folder_in_the_checkout_may_be_one(root):
-    """Such as `_build/handout`; the checkout itself is refused above."""
     with pytest.raises(Refused):
         handout.plan(root, root / "course_lib")
     shutil.rmtree(root / "_build/no-handout", ignore_errors=True)

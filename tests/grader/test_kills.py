@@ -65,7 +65,6 @@ def start(grading):
 
 @pytest.fixture(scope="module")
 def undisturbed(crowd, tmp_path_factory, root, dump):
-    """What a run that nobody disturbs comes to."""
     course = tmp_path_factory.mktemp("calm") / "course"
     shutil.copytree(crowd, course)
     command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json"]

@@ -65,7 +65,6 @@ def test_feedback_release_and_export(course, tmp_path):
 
 @pytest.mark.slow
 def test_formgrader_opens_every_submission(course):
-    """Through its own handlers, over HTTP."""
     folder, _ = course
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

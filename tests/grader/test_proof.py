@@ -44,8 +44,6 @@ def made(tmp_path, root):
 
 @pytest.fixture
 def verified(root, forkserver):
-    """What comes of a proof of one notebook."""
-
     def run(one, questions=0):
         return verify(one, root, forkserver, limits=LIMITS, questions=questions)[0]
 

@@ -176,7 +176,6 @@ def test_a_mark_of_byte_order_and_half_a_pair_of_surrogates_stop_no_command(note
 
 
 def test_the_copy_comes_first(notebook, capsys, monkeypatch):
-    """Ended between the two, nothing is lost."""
     before = notebook.path.read_bytes()
 
     replace = os.replace
@@ -192,8 +191,6 @@ def test_the_copy_comes_first(notebook, capsys, monkeypatch):
 
 
 def test_a_check_says_how_to_start_over(monkeypatch):
-    """Not where all is right or nothing is written yet; where the cell is gone, first of all."""
-
     def table(**names):
         return " ".join(examine(FIRST, names).table().split())
 

@@ -187,7 +187,6 @@ def test_a_notebook_under_another_name_and_without_its_checks(assignment, root, 
 def test_an_odd_notebook_has_the_same_points_at_home_and_in_grading(
     name, assignment, judge, root, tmp_path
 ):
-    """Exercise by exercise, and what it is due."""
     notebook, due = honest.submissions(assignment)[f"odd-{name}"]
     home = rehearse(written(tmp_path, notebook), root)
     graded = judge(notebook)

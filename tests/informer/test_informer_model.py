@@ -154,7 +154,6 @@ def test_the_encoder_halves_between_its_layers():
 
 
 def sensitivity(model):
-    """Which outputs of the decoder change with its last input."""
     x, x_time, y_time = windows(1)
     memory = model.encode(x, x_time)
     start = torch.cat([x[:, -8:], x[:, :4]], dim=1)

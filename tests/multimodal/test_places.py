@@ -22,7 +22,6 @@ def block(**kwargs):
 
 
 def hears_of(layer, x):
-    """Which tokens (rows) depend on which (columns), by gradients."""
     x = x[:1].double().requires_grad_()
     out = layer.double()(x).flatten(1, 2)
     rows = [torch.autograd.grad(out[0, i].sum() + out[0, i, 0], x, retain_graph=True)[0]

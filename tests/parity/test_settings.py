@@ -180,7 +180,6 @@ def test_every_public_module_is_among_the_cases():
 
 @pytest.fixture
 def filled_memory():
-    """What no one has written holds NaN and the largest numbers, not what was there by chance."""
     torch.use_deterministic_algorithms(True)
     yield
     torch.use_deterministic_algorithms(False)

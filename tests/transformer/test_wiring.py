@@ -16,7 +16,6 @@ MEMORY = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(1))
 
 
 def reaches(name, which, gate=0.8):
-    """Whether output t depends on row s of its own sequence or of the memory, ``(T, rows)``."""
     own, memory = OWN.clone().requires_grad_(), MEMORY.clone().requires_grad_()
     out = conditioned_block(name, own, memory, gate)
     rows = []

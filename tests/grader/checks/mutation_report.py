@@ -142,7 +142,6 @@ def verdict(exercise: Exercise, source: str, seed: str, limit: float) -> Report 
 
 
 def false_name(exercise: Exercise, source: str, report: Report | None, limit: float) -> str:
-    """What an answer is called, though another seed tells it apart from that; or empty."""
     named = recognise(exercise, report, SEED) if report is not None else ()
     again = verdict(exercise, source, OTHER_SEED, limit) if named else None
     same = again is not None and recognise(exercise, again, OTHER_SEED) == named

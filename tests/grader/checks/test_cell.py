@@ -59,7 +59,6 @@ def test_a_notebook_says_the_number_of_the_task_and_shows_no_number_below(monkey
 
 
 def test_what_takes_long_says_how_far_it_is(capsys, monkeypatch):
-    """In a notebook only; elsewhere what is printed is the table."""
     for module in (grading, recognition):
         monkeypatch.setattr(module, "BEFORE_IT_SHOWS", 0)
     mistaken = names(find(EXERCISE).mistakes[0].source)

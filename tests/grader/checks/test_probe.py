@@ -108,8 +108,6 @@ def worker(tmp_path_factory):
 
 
 def bounded(compute, **caps):
-    """What is computed in a fork, within the caps."""
-
     def computed():
         value = compute()
         return lambda _: value

@@ -103,7 +103,6 @@ class Second:
         return names
 
     def traced(self, place):
-        """Which statements begin, and what names are afterwards, as Python's tracer sees them."""
         shown, args, kwargs = self.input(place)
         tree = ast.parse(self.code)
         starts = {}
@@ -170,7 +169,6 @@ class Second:
         return shown in q.text and key == q.answer
 
     def fault(self, q):
-        """What is wrong with a key, or nothing."""
         if not getattr(self, q.kind.replace(" ", "_"))(q):
             asked = [f"{q.exercise}, {q.kind}: {q.text}", *q.options, q.code]
             return "\n".join([*asked, f"key {q.answer}", self.code])
@@ -207,7 +205,6 @@ def form(value):
 @pytest.mark.sample("00_start")
 @pytest.mark.parametrize("name", NAMES)
 def test_no_key_is_wrong(name, forkserver):
-    """Of every solution, alternative and mistake of the bank."""
     assignment = loaded(name)
     asked, faults = Counter(), []
     for number, (notebook, wanted) in enumerate(hand_ins(assignment)):

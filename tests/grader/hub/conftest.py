@@ -142,7 +142,6 @@ class Visitor:
         return self.web.request(method, url, timeout=WAIT, allow_redirects=False, **more)
 
     def exchange(self, verb: str) -> Any:
-        """What the buttons Fetch and Submit do."""
         form = {"course_id": self.hub.place.course, "assignment_id": self.assignment}
         answer = self.ask("POST", f"assignments/{verb}", data=form)
         assert answer.ok and answer.json()["success"], f"{answer.status_code}: {answer.text}"
@@ -176,7 +175,6 @@ COURSE = str(Path(sys.executable).with_name("course"))
 
 @pytest.fixture(scope="module")
 def hub_settings() -> dict[str, object]:
-    """What a module's hub is told that others are not."""
     return {}
 
 

@@ -66,7 +66,6 @@ class Desktop:
         self.open_menu(lambda timeout: item.click(timeout=timeout))
 
     def entries(self):
-        """What the menu of nbgrader offers."""
         shown = self.page.locator(".lm-Menu .lm-Menu-itemLabel:visible")
         self.open_menu(lambda timeout: shown.first.wait_for(timeout=timeout))
         texts = [text for text in shown.all_inner_texts() if text]
@@ -255,7 +254,6 @@ def test_a_class_from_release_to_feedback(hub, log_in):
 
 
 def test_the_same_in_notebook_7(hub, log_in):
-    """From the list of assignments to a submission; Formgrader itself is JupyterLab's."""
     for command in ("generate_assignment", "release_assignment"):
         done = hub.as_grader("nbgrader", command, NAME, "--force")
         assert done.returncode == 0, done.stderr

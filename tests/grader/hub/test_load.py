@@ -112,7 +112,6 @@ def test_another_account_reads_no_submission_that_it_cannot_name(hub, handed_in,
 
 
 def test_a_second_process_of_an_account_reads_only_that_accounts_own(handed_in, inbound):
-    """As where all students share an account: the names stay closed, copies in the home do not."""
     name = handed_in[0].name
     said = look(name, f"{TRY}\nprint(tries(os.listdir, {str(inbound)!r}))")
     assert said == "refused"

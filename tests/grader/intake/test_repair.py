@@ -181,7 +181,6 @@ def test_of_thousands_of_modules_a_hundred_are_read_and_it_is_said(tmp_path):
 def test_a_module_beside_the_notebook_can_be_imported(
     tmp_path, root, solved, assignment, answer_id, forkserver
 ):
-    """From the hand-in alone, after all that the interpreter has, through every grading road."""
     cell = solved.cells[place(solved, answer_id)]
     imports = "import math\nimport torch\nfrom torch import Tensor\n\n\n"
     (tmp_path / "own_helpers.py").write_text(imports + cell.source, encoding="utf-8")
@@ -252,7 +251,6 @@ def test_living_markup_in_text_is_shown_instead_and_the_plain_kind_stays():
     ],
 )
 def test_a_picture_from_elsewhere_is_no_picture(text):
-    """As nbconvert renders it, which is what an instructor sees; pictures in the text stay."""
     pattern = r'<img[^>]*src="(?!data:)'
     assert re.search(pattern, markdown2html(text)), "or the example shows nothing"
     shown = parsing.inert(text)
@@ -443,7 +441,6 @@ def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
     "b[see here](javascript:x", " " * 450 + "javascript:x", "a" * 450 + ":x",
 ])  # fmt: skip
 def test_a_link_leads_to_pages_and_nowhere_else(target):
-    """As nbconvert shows it, which is what Formgrader does."""
     for text in (f"[see here]({target})", f"[see here][a]\n\n[a]: {target}"):
         shown = markdown2html(parsing.inert(text))
         assert "see here" in shown and "href" not in shown

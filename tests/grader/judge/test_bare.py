@@ -41,7 +41,6 @@ def test_the_sample_has_every_kind_that_is_forbidden():
 @pytest.mark.sample(*KINDS)
 @pytest.mark.parametrize("name", FORBIDDING)
 def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkserver, monkeypatch):
-    """What its checks need is still there, too, and no cell is lost for a comparison."""
     assignment = LOADED[name]
     lacking = []
     start = Worker.__init__
@@ -67,7 +66,6 @@ TAKEN = "cannot be reached at all; that counts"
 
 
 def test_what_the_bare_worker_takes_is_said(judge, answer, others):
-    """In the usual one the refusal is patched away; in the other there is none."""
     notebook = answer(
         "import contextlib, sys\n"
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
@@ -92,7 +90,6 @@ def test_what_the_bare_worker_takes_is_said(judge, answer, others):
 
 
 def test_only_a_wrong_answer_that_raises_is_graded_twice(judge, answer, first, monkeypatch):
-    """What is missing shows as an error; without one, the first verdict says all."""
     graded = []
     grade = bare.grade
     monkeypatch.setattr(bare, "grade", lambda e, *a, **k: graded.append(e.id) or grade(e, *a, **k))

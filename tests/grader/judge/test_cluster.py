@@ -47,7 +47,6 @@ def test_workers_die_and_come_and_the_scheduler_starts_anew(
 def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
     crowd, machines, grading, tmp_path, dump
 ):
-    """Nothing is heard of it: as when a cable is pulled, and put back in."""
     course = crowd.copied(tmp_path)
     machines.start()
     silent = machines.hire()

@@ -140,7 +140,6 @@ def test_another_students_work_in_the_exchange_is_out_of_reach(
 
 
 def test_where_namespaces_are_forbidden_nothing_is_graded():
-    """What a container without the right does to it: the first call is refused."""
     script = (
         "import ctypes, runpy, sys\n"
         "libc = ctypes.CDLL(None)\n"

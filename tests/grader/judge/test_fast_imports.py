@@ -77,7 +77,6 @@ def test_a_cap_holds_and_is_gone_afterwards():
 
 
 def test_a_hand_in_that_takes_too_much_to_judge_is_told_so(root, forkserver, monkeypatch):
-    """And is not tried again in every run: it is the hand-in, not the grader."""
     marker = Marker(root, "03_attention", "5eed")
     large = marker.assignment.solution.copy()
     large["cells"] = [nbformat.v4.new_markdown_cell("picture")]

@@ -360,8 +360,6 @@ def test_a_note_says_refused_only_of_what_was_refused(judge, answer, others, fir
     "value", ["torch.zeros(1_000_000, dtype=torch.float64)", "[[float(n)] for n in range(30_000)]"]
 )
 def test_what_answers_send_takes_little_of_the_judges_memory(judge, solved, assignment, value):
-    """Every answer sends as much as may cross at once; a judge begins with a third of a GiB."""
-
     def memory(which):
         (kib,) = re.findall(rf"{which}:\s+(\d+) kB", Path("/proc/self/status").read_text())
         return int(kib)

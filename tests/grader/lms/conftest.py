@@ -58,7 +58,6 @@ class Desk:
         return path
 
     def run(self, *arguments, wanted=0):
-        """What a command says as JSON; its complaint where it is refused."""
         words = [str(a) for a in arguments]
         code = main([*words, "--course", str(self.course), "--json"])
         said = self.capsys.readouterr()

@@ -61,7 +61,6 @@ def test_a_group_that_was_never_imported_is_told(canvas, notebook):
 
 
 def test_a_student_called_like_a_group_is_no_group(desk, notebook):
-    """In ILIAS's and Moodle's folders a login, or a part of a name, may be a group's name, too."""
     header = ["Username", "Email address", "First name", "Last name", "Groups"]
     rows = [
         ["red", "r@x.org", "Max", "Blue", ""],
@@ -360,7 +359,6 @@ def test_broken_off_between_two_students_the_same_command_goes_on(canvas, notebo
 def test_killed_before_it_was_written_down_it_is_written_by_the_next_run(
     canvas, notebook, monkeypatch
 ):
-    """Else the first version, handed in again, would be taken for nothing new."""
     first = {f"doeada_1_44_{NAME}.ipynb": notebook("first")}
     second = {f"doeada_1_55_{NAME}.ipynb": notebook("second")}
     collect(canvas, first)

@@ -93,7 +93,6 @@ class Term:
         self.notebooks[login] = nbformat.writes(notebook).encode()
 
     def main(self, line, *wanted):
-        """What a command says, which ends as wanted, or well."""
         own = ["--course", str(self.course)] * (line[1] != "handout")
         code = main([*line[1:], *own, "--json"])
         said = self.capsys.readouterr()

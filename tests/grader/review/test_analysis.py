@@ -351,7 +351,6 @@ def test_intervals_of_shares_are_those_that_were_published():
 
 
 def test_intervals_hold_what_they_promise():
-    """Of 400 classes of 40, about 95 in 100 intervals hold the correlation of a whole year."""
     chance = np.random.default_rng(5)
 
     def drawn(n):

@@ -45,7 +45,6 @@ def handed_in(assignment, text):
 
 
 def grade(course, assignment, student, text):
-    """What `course grade` leaves of an answer that waits for a person."""
     path = course / "autograded" / student / NAME / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(authoring.text(handed_in(assignment, text)), encoding="utf-8")
