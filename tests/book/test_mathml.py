@@ -97,16 +97,17 @@ def test_letter_styles_become_letters_because_core_ignores_mathvariant() -> None
     assert "mtext" in tags(tree(r"\mathrm{d}"))
 
 
+STYLES = "mathbb mathcal mathscr mathfrak mathit mathbf mathsf mathtt"
 CAPITALS, SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
 @pytest.mark.parametrize(
     ("command", "letters"),
-    [("mathbb", CAPITALS + SMALL), ("mathcal", CAPITALS + SMALL), ("mathscr", CAPITALS + SMALL),
-     ("mathfrak", CAPITALS + SMALL), ("mathit", CAPITALS + SMALL), ("mathbf", CAPITALS + SMALL),
-     ("mathsf", CAPITALS + SMALL), ("mathtt", CAPITALS + SMALL), ("mathds", "1"),
-     ("mathbbm", "1"), ("mathbf", "0123456789")],
-)  # fmt: skip
+    [
+        *((style, CAPITALS + SMALL) for style in STYLES.split()),
+        *(("mathds", "1"), ("mathbbm", "1"), ("mathbf", "0123456789")),
+    ],
+)
 def test_every_letter_of_a_style_is_drawn_in_it(command: str, letters: str) -> None:
     got = text(tree(rf"\{command}{{{letters}}}"))
     assert len(got) == len(letters) and not set(got) & set(letters)

@@ -11,10 +11,8 @@ from course_lib.experiments import cost
 from course_lib.experiments.cost import ARMS, RecallModel, recall, texts
 from course_lib.training import seeded_generator
 
-TINY = replace(
-    cost.CPU, length=32, n_keys=4, d_model=8, d_ff=8, radius=4, n_random=1, rank=8, n_features=8,
-    n_test=20, epochs=2, steps=2,
-)  # fmt: skip
+TINY = replace(cost.CPU, length=32, n_keys=4, d_model=8, d_ff=8, radius=4, n_random=1, rank=8)
+TINY = replace(TINY, n_features=8, n_test=20, epochs=2, steps=2)
 
 
 def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:

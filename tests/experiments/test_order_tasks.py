@@ -14,10 +14,8 @@ from course_lib.experiments.order_tasks import ASK, FIRST_WORD, OrderRun, draw, 
 from course_lib.training import seeded_generator
 from course_tests.refusals import refusals
 
-TINY = replace(
-    order_tasks.CPU, length=4, n_words=6, n_test=8, d_model=8, n_heads=2, d_ff=8, n_layers=1,
-    batch_size=4, epochs=2, steps=2, warmup=1,
-)  # fmt: skip
+TINY = replace(order_tasks.CPU, length=4, n_words=6, n_test=8, d_model=8, n_heads=2, d_ff=8)
+TINY = replace(TINY, n_layers=1, batch_size=4, epochs=2, steps=2, warmup=1)
 
 
 def matches(brackets: list[int]) -> bool:
@@ -88,8 +86,8 @@ def test_a_reader_of_both_ways_that_is_told_nothing_cannot_tell_brackets() -> No
     assert not torch.allclose(told, told[:1].expand_as(told), atol=1e-3)
 
 
-SMALL = {"n_train": 64, "n_test": 20, "d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1,
-         "epochs": 2, "n_probed": 20, "n_places": 4}  # fmt: skip
+SMALL = {"n_train": 64, "n_test": 20, "d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1}
+SMALL |= {"epochs": 2, "n_probed": 20, "n_places": 4}
 
 
 @pytest.mark.parametrize("arm", no_positions.ARMS)

@@ -19,8 +19,8 @@ def run(train):
     return lambda of, arm, seed=0, **changes: train(of, of.config(arm, "cpu") | changes, arm, seed)
 
 
-SMALL = {"n_train": 200, "n_watched": 20, "n_test": 50, "epochs": 2, "d_model": 16, "n_layers": 1,
-         "n_heads": 2, "d_ff": 32, "widths": (4, 8), "n_blocks": (1, 1)}  # fmt: skip
+SMALL = {"n_train": 200, "n_watched": 20, "n_test": 50, "epochs": 2, "d_model": 16}
+SMALL |= {"n_layers": 1, "n_heads": 2, "d_ff": 32, "widths": (4, 8), "n_blocks": (1, 1)}
 
 
 def test_positions_that_come_along_change_nothing(run) -> None:

@@ -17,8 +17,8 @@ from course_lib.hybrid import Hybrid
 from course_lib.resnet import ResNet
 from course_lib.vit import ViT, ViTConfig
 
-SMALL = {"n_train": 200, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2, "n_heads": 2,
-         "d_ff": 32}  # fmt: skip
+SMALL = {"n_train": 200, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2}
+SMALL |= {"n_heads": 2, "d_ff": 32}
 pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 

@@ -10,8 +10,8 @@ import pytest
 from course_lib.experiments import vit_positions, vit_study
 from course_lib.experiments.vit_study import StudyRun
 
-SMALL = {"n_train": 100, "n_watched": 20, "n_test": 40, "n_mapped": 4, "epochs": 2, "d_model": 16,
-         "n_layers": 2, "n_heads": 2, "d_ff": 32}  # fmt: skip
+SMALL = {"n_train": 100, "n_watched": 20, "n_test": 40, "n_mapped": 4, "epochs": 2}
+SMALL |= {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32}
 
 
 pytestmark = pytest.mark.usefixtures("shapes_as_cifar")

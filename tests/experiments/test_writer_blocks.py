@@ -16,10 +16,8 @@ from course_lib.experiments.writer_blocks import (
 )
 from course_lib.training import count_parameters
 
-TINY = replace(
-    BlocksConfig(), window=3, context=8, d_model=8, n_heads=2, d_ff=8, n_seen=2, batch_size=2,
-    epochs=2, steps=2, warmup=1,
-)  # fmt: skip
+TINY = replace(BlocksConfig(), window=3, context=8, d_model=8, n_heads=2, d_ff=8, n_seen=2)
+TINY = replace(TINY, batch_size=2, epochs=2, steps=2, warmup=1)
 
 
 @pytest.mark.parametrize(("layer", "first"), [("full", 0), ("window", 3), ("state", 0)])

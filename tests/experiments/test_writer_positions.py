@@ -9,10 +9,8 @@ import torch
 from course_lib.experiments.writer_positions import EXPERIMENT, PlacesConfig, Turning, extensions
 from course_lib.positions import Rotary, rotary_frequencies
 
-TINY = replace(
-    PlacesConfig(), n_layers=1, length=16, n_test=3, d_model=16, d_ff=8, batch_size=2, epochs=2,
-    steps=2, warmup=1,
-)  # fmt: skip
+TINY = replace(PlacesConfig(), n_layers=1, length=16, n_test=3, d_model=16, d_ff=8)
+TINY = replace(TINY, batch_size=2, epochs=2, steps=2, warmup=1)
 
 
 def test_turning_at_the_usual_speeds_is_a_rotary_layer() -> None:

@@ -283,8 +283,7 @@ def quiet(assignment):
     return Quiet(assignment)
 
 
-CHANGES = ("delete", "copy", "move", "split", "merge", "retype", "retag", "strip", "edit", "schema",
-           "junk")  # fmt: skip
+CHANGES = "delete copy move split merge retype retag strip edit schema junk".split()
 
 
 def mutate(notebook, change, a, b):
@@ -365,13 +364,14 @@ def test_whatever_is_done_to_cells_every_graded_one_is_there_once(quiet, changes
     assert len({c.id for c, _ in cells}) == len(cells)
 
 
+KEYS = "cells cell_type metadata source nbgrader grade_id tags worksheets schema_version x".split()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
-        st.sampled_from(["cells", "cell_type", "metadata", "source", "nbgrader", "grade_id",
-                         "tags", "worksheets", "schema_version", "x"]), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
     max_leaves=20,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
