@@ -57,6 +57,10 @@ def begin(*tokens):
     return torch.tensor(tokens), torch.zeros(len(tokens), dtype=torch.long)
 
 
+def search(tree, start, state, **options):
+    return beam_search(tree.step, start, state, reorder=tree.reorder, **options)
+
+
 def cut(row):
     row = row.tolist()
     return tuple(row[: row.index(END) + 1]) if END in row else tuple(row)
@@ -67,10 +71,8 @@ def cut(row):
 def test_a_beam_that_holds_everything_is_an_exhaustive_search(seed, alpha):
     tree = Tree(seed)
     start, state = begin(0, 1)
-    beam = beam_search(
-        tree.step, start, state, reorder=tree.reorder, beam_size=V**DEPTH, max_len=DEPTH, end=END,
-        length_penalty=alpha,
-    )  # fmt: skip
+    everything = {"beam_size": V**DEPTH, "max_len": DEPTH, "end": END}
+    beam = search(tree, start, state, length_penalty=alpha, **everything)
     for b, first in enumerate(start.tolist()):
         ranked = sorted(
             (
@@ -109,10 +111,8 @@ def test_a_beam_is_the_beam_written_with_lists(seed, beam_size, alpha):
         best = sorted(extended, key=score, reverse=True)[:beam_size]
         aside += [h for h in hypotheses if h[3] and h[0] not in [tokens for tokens, *_ in best]]
         hypotheses = best
-    beam = beam_search(
-        tree.step, start, state, reorder=tree.reorder, beam_size=beam_size, max_len=DEPTH, end=END,
-        length_penalty=alpha,
-    )  # fmt: skip
+    options = {"beam_size": beam_size, "max_len": DEPTH, "end": END, "length_penalty": alpha}
+    beam = search(tree, start, state, **options)
     found = beam.tokens[0][beam.scores[0] > -math.inf]
     ranked = sorted(hypotheses + aside, key=score, reverse=True)[:beam_size]
     assert [cut(row) for row in found] == [h[0] for h in ranked]
@@ -174,7 +174,7 @@ def test_what_has_ended_is_padded_and_costs_nothing():
 def test_a_model_is_asked_for_one_row_a_sequence_at_first_and_one_a_hypothesis_after():
     tree = Tree(0)
     start, state = begin(0, 1)
-    beam_search(tree.step, start, state, reorder=tree.reorder, beam_size=5, max_len=3)
+    search(tree, start, state, beam_size=5, max_len=3)
     assert tree.sizes == [2, 6, 10]
 
 

@@ -231,17 +231,14 @@ def grading(root):
     running = []
 
     def start(course, *more, on=(), **environment):
-        run = Run(
-            subprocess.Popen(
-                [*on, sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json",
-                 "--course", str(course), *more],
-                cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED, **environment},
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            ),
-            course,
-        )  # fmt: skip
-        running.append(run)
-        return run
+        command = [*on, sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json"]
+        environment = {**os.environ, seeds.ENVIRONMENT: SEED, **environment}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(
+            [*command, "--course", str(course), *more], cwd=root, env=environment, **pipes
+        )
+        running.append(Run(process, course))
+        return running[-1]
 
     yield start
     for run in running:

@@ -67,9 +67,9 @@ def start(grading):
 def undisturbed(crowd, tmp_path_factory, root, dump):
     course = tmp_path_factory.mktemp("calm") / "course"
     shutil.copytree(crowd, course)
-    command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json"]
-    subprocess.run([*command, "--course", str(course)], cwd=root, check=True, capture_output=True,
-                   env={**os.environ, seeds.ENVIRONMENT: SEED})  # fmt: skip
+    command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json", "--course", course]
+    environment = {**os.environ, seeds.ENVIRONMENT: SEED}
+    subprocess.run(command, cwd=root, check=True, capture_output=True, env=environment)
     return dump(course)
 
 

@@ -181,38 +181,42 @@ def change(part, **values):
     return lambda record: record[part].update(values)
 
 
+# A hand-in with another value in one field, and with a record that is changed.
+OTHER = {
+    "no records": ("records", [], "not run yet"),
+    "another question": ("question", "line/other", "is about 'line/other'"),
+    "another's": ("student", "s-01", "predicted by 's-01'"),
+    "prediction changed": ("difference", 0.05, "another seed than its prediction"),
+    "between steps": ("difference", 0.51, "no multiple of 0.05"),
+    "another word": ("word", "guessed", "another word"),
+}
+RECORDS = {
+    "version": (lambda r: r.update(source_sha256="0" * 64), "another version"),
+    "settings": (change("config", n=3000), "other settings"),
+    "experiment": (lambda r: r.update(experiment="cost"), "another run: cost"),
+    "device": (change("hardware", device=["x"]), "another run"),
+    "result alone": (change("results", slope=0.9), "another slope than any epoch"),
+    "not a number": (change("results", slope=float("nan")), "is nan"),
+}
 BROKEN = {
     "nothing": (lambda made: b" \n", "the file is empty"),
     "much": (lambda made: b"[" + b"1," * one_seed.MOST, "more than 256 KB"),
     "cut off": (lambda made: made.to_json().encode()[:-20], "damaged"),
     "a list": (lambda made: b"[]", "is no `class experiment 1`"),
-    "no records": (lambda made: replace(made, records=[]).to_json().encode(), "not run yet"),
-    "another question": (lambda made: replace(made, question="line/other").to_json().encode(),
-                         "is about 'line/other'"),
-    "another's": (lambda made: replace(made, student="s-01").to_json().encode(),
-                  "predicted by 's-01'"),
-    "prediction changed": (lambda made: replace(made, difference=0.05).to_json().encode(),
-                           "another seed than its prediction"),
-    "between steps": (lambda made: replace(made, difference=0.51).to_json().encode(),
-                      "no multiple of 0.05"),
-    "another word": (lambda made: replace(made, word="guessed").to_json().encode(),
-                     "another word"),
     "seed": (lambda made: rewritten(made, "*", lambda r: None, seed=7), "another seed"),
-    "version": (lambda made: rewritten(made, "flat", lambda r: r.update(source_sha256="0" * 64)),
-                "another version"),
-    "settings": (lambda made: rewritten(made, "flat", change("config", n=3000)),
-                 "other settings"),
-    "experiment": (lambda made: rewritten(made, "flat", lambda r: r.update(experiment="cost")),
-                   "another run: cost"),
-    "device": (lambda made: rewritten(made, "flat", change("hardware", device=["x"])),
-               "another run"),
-    "result alone": (lambda made: rewritten(made, "flat", change("results", slope=0.9)),
-                     "another slope than any epoch"),
-    "not a number": (lambda made: rewritten(made, "flat", change("results", slope=float("nan"))),
-                     "is nan"),
-    "a field more": (lambda made: made.to_json().replace("{", '{"points": 3,', 1).encode(),
-                     "points is unknown"),
-}  # fmt: skip
+    "a field more": (
+        lambda made: made.to_json().replace("{", '{"points": 3,', 1).encode(),
+        "points is unknown",
+    ),
+    **{
+        name: (lambda made, do=do: rewritten(made, "flat", do), says)
+        for name, (do, says) in RECORDS.items()
+    },
+    **{
+        name: (lambda made, new={key: value}: replace(made, **new).to_json().encode(), says)
+        for name, (key, value, says) in OTHER.items()
+    },
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)
