@@ -21,6 +21,11 @@ from course_tests.refusals import refusals
 
 V, DEPTH, END = 3, 4, 2
 SEEDS = st.integers(0, 2**31)
+ONE = torch.tensor([0])
+
+
+def unmoved(state, indices):
+    return state
 
 
 class Tree:
@@ -126,11 +131,13 @@ def test_a_sentence_that_ended_is_not_lost_to_worse_ones(alpha):
     table[1, :, :2] = 0.5
     table[2, :, :5] = 0.2
     table[3, :, end] = 1.0
-    beam = beam_search(
-        lambda tokens, step: (table[step[0], tokens].log(), step + 1), torch.tensor([4, 4]),
-        torch.zeros(2, dtype=torch.long), reorder=lambda step, indices: step[indices], beam_size=2,
-        max_len=6, end=end, length_penalty=alpha,
-    )  # fmt: skip
+
+    def follow(tokens, step):
+        return table[step[0], tokens].log(), step + 1
+
+    options = {"beam_size": 2, "max_len": 6, "end": end, "length_penalty": alpha}
+    start, state = torch.tensor([4, 4]), torch.zeros(2, dtype=torch.long)
+    beam = beam_search(follow, start, state, reorder=lambda step, i: step[i], **options)
     assert beam.tokens[:, 0].tolist() == 2 * [[end, end, end, end]]
     assert beam.log_probs[0].exp().tolist() == pytest.approx([0.3, 0.065])
     assert (beam.scores[:, 0] >= beam.scores[:, 1]).all() and beam.state.shape == (4,)
@@ -141,11 +148,10 @@ def test_the_length_penalty_changes_the_winner():
     table = torch.tensor([[0.0, 0.6, 0.4], [0.0, 0.4, 0.6], [0, 0, 1]]).log()
     best = []
     for alpha in (0.0, 5.0):
+        options = {"beam_size": 3, "max_len": 2, "end": END, "length_penalty": alpha}
         beam = beam_search(
-            lambda tokens, state: (table[tokens], state), torch.tensor([0]), None,
-            reorder=lambda state, indices: state, beam_size=3, max_len=2, end=END,
-            length_penalty=alpha,
-        )  # fmt: skip
+            lambda tokens, state: (table[tokens], state), ONE, None, reorder=unmoved, **options
+        )
         best.append(cut(beam.tokens[0, 0]))
     assert best == [(END,), (1, END)]
     norms = length_norm(torch.tensor([1.0, 7.0]).double(), 0.5)
@@ -256,19 +262,16 @@ def test_of_equal_tokens_exactly_k_stay():
 
 
 def test_cuts_work_in_half_precision():
-    out = sample(
-        lambda tokens, state: (torch.zeros(1, 7, dtype=torch.float16), state),
-        torch.tensor([0]), None, max_len=5, top_k=5, top_p=0.5,
-        generator=torch.Generator().manual_seed(0),
-    )  # fmt: skip
+    def even(tokens, state):
+        return torch.zeros(1, 7, dtype=torch.float16), state
+
+    generator = torch.Generator().manual_seed(0)
+    out = sample(even, ONE, None, max_len=5, top_k=5, top_p=0.5, generator=generator)
     assert out.tokens.max() < 5 and out.log_probs.dtype == torch.float32
 
 
 def uniform(tokens, state):
     return torch.zeros(len(tokens), 4), state
-
-
-ONE = torch.tensor([0])
 
 
 test_errors_name_what_came_and_what_was_wanted = refusals(
@@ -292,21 +295,13 @@ FOLLOW = torch.tensor([[0, 7, 2, 1], [1, 0, 8, 1], [1, 1, 0, 8], [1, 1, 1, 7]]) 
 
 
 @pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
-def test_log_probabilities_that_are_no_numbers_are_refused(way):
-    options = {"beam_size": 2} if way == "beam" else {}
+def test_no_numbers_are_refused_and_no_texts_have_no_continuation(way):
+    options = {"method": way, "max_len": 3} | ({"beam_size": 2} if way == "beam" else {})
+
+    def follow(value):
+        return lambda tokens, state: (torch.full((len(tokens), 4), value), state)
+
     with pytest.raises(ValueError, match="NaN, wanted numbers"):
-        decode(
-            lambda tokens, state: (torch.full((len(tokens), 4), math.nan), state),
-            torch.tensor([0]), None, reorder=lambda s, i: s, method=way, max_len=2, **options,
-        )  # fmt: skip
-
-
-@pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
-def test_no_texts_have_no_continuation(way):
-    options = {"beam_size": 2} if way == "beam" else {}
-    found = decode(
-        lambda tokens, state: (FOLLOW.log()[tokens], state),
-        torch.zeros(0, dtype=torch.long), None, reorder=lambda s, i: s, method=way, max_len=3,
-        end=3, **options,
-    )  # fmt: skip
+        decode(follow(math.nan), ONE, None, reorder=unmoved, **options)
+    found = decode(follow(math.log(0.25)), ONE[:0], None, reorder=unmoved, end=3, **options)
     assert found.tokens.shape[0] == 0 and found.log_probs.shape[0] == 0

@@ -28,10 +28,8 @@ PAGES = sorted({page for _, page in order(ROOT)}.union(MADE))
 # One of each kind: an interface, a chapter with drawings (whose picture the readme shows), one with
 # a live figure and a wide table, tables of prose, a list of words, the first page, long code, and
 # what Sphinx makes.
-KINDS = (
-    "book/api/masks.html", "book/chapters/03_attention.html", "book/chapters/05_masks.html",
-    "book/choosing.html", "book/glossary.html", "book/intro.html", "book/whole.html", *MADE,
-)  # fmt: skip
+KINDS = "api/masks chapters/03_attention chapters/05_masks choosing glossary intro whole".split()
+KINDS = (*(f"book/{name}.html" for name in KINDS), *MADE)
 
 
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"

@@ -225,9 +225,10 @@ def test_what_stock_nbgrader_says_is_the_same(late):
         assert submission.duedate == datetime(2026, 3, 1, 10)
 
 
-@pytest.mark.parametrize("day, hour, minute, days", [
-    (25, 19, 30, 1), (25, 20, 30, 2), (26, 20, 30, 3), (26, 19, 30, 2), (24, 20, 10, 0),
-])  # fmt: skip
+WHEN = [(25, 19, 30, 1), (25, 20, 30, 2), (26, 20, 30, 3), (26, 19, 30, 2), (24, 20, 10, 0)]
+
+
+@pytest.mark.parametrize("day, hour, minute, days", WHEN)
 def test_a_clock_that_is_put_back_costs_no_day(day, hour, minute, days):
     """Due on Saturday at 20:00; at night summer time ends, so that Sunday has 25 hours."""
     zone = ZoneInfo("Europe/Berlin")

@@ -63,18 +63,21 @@ def test_feedback_release_and_export(course, tmp_path):
     assert rows == {v.student: v.score for v in verdicts if v.score is not None}
 
 
+SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
 @pytest.mark.slow
 def test_formgrader_opens_every_submission(course):
     folder, _ = course
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    extension = "{'nbgrader.server_extensions.formgrader': True}"
+    command = [sys.executable, "-m", "jupyter", "server", "--allow-root", "--no-browser"]
+    command += [f"--port={port}", "--ServerApp.token=test"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyter", "server", "--allow-root", "--no-browser",
-         f"--port={port}", "--ServerApp.token=test",
-         "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}"],
-        cwd=folder, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*command, f"--ServerApp.jpserver_extensions={extension}"], cwd=folder, env=ENV, **SILENT
+    )
 
     def get(path):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?token=test") as answer:

@@ -10,10 +10,8 @@ from course_lib.data.ett import time_features
 from course_lib.informer import Informer, InformerConfig, SparseRules, calendar_fields, informer
 from course_tests.refusals import refusals
 
-SIZES = {
-    "seq_len": 24, "label_len": 8, "pred_len": 4, "d_model": 16, "n_heads": 2, "d_ff": 32,
-    "in_channels": 3, "out_channels": 3,
-}  # fmt: skip
+SIZES = {"seq_len": 24, "label_len": 8, "pred_len": 4, "d_model": 16, "n_heads": 2, "d_ff": 32}
+SIZES |= {"in_channels": 3, "out_channels": 3}
 
 
 def small(**changes):
@@ -68,13 +66,11 @@ def test_counts_are_the_published():
 def test_what_the_switches_cost():
     base = count(small())
     D = 16
-    same = (
-        {"attention": "full"}, {"mix": True}, {"positions": "legendre"}, {"positions": "rotary"},
-        {"positions": "none"}, {"delta_value": True}, {"token_padding": "causal"},
-        {"positions_at": "layers", "terms": ("tp", "pt")},
-    )  # fmt: skip
-    for changes in same:
-        assert count(small(**changes)) == base
+    assert count(small(positions_at="layers", terms=("tp", "pt"))) == base
+    for change in "attention=full positions=legendre positions=rotary positions=none".split():
+        assert count(small(**dict([change.split("=")]))) == base
+    assert count(small(mix=True)) == count(small(delta_value=True)) == base
+    assert count(small(token_padding="causal")) == base
     assert count(small(distil=False)) == base - (3 * D * D + D) - 2 * D
     assert count(small(positions="relative")) == base + 2 * 32 * 2
     assert count(small(positions="learned")) == base + (24 + 12) * D

@@ -39,9 +39,8 @@ def masks():
 
 
 def test_budgets_are_the_papers():
-    assert [budget(n, 5) for n in (0, 1, 2, 3, 20, 24, 48, 96, 720)] == [
-        0, 1, 2, 3, 15, 20, 20, 25, 35,
-    ]  # fmt: skip
+    papers = {0: 0, 1: 1, 2: 2, 3: 3, 20: 15, 24: 20, 48: 20, 96: 25, 720: 35}
+    assert {n: budget(n, 5) for n in papers} == papers
     assert budget(96, 1) == math.ceil(math.log(96))
     lengths = torch.arange(5000)
     assert budgets(lengths, 3).tolist() == [budget(n, 3) for n in range(5000)]

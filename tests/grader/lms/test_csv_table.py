@@ -77,25 +77,10 @@ def test_bytes_that_are_no_text_and_unequal_rows_are_refused(tmp_path):
         written(tmp_path, "a,b\n1,2\n3\n")
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "nan",
-        "inf",
-        "EX",
-        "",
-        "-",
-        "1/2",
-        "85 %",
-        "1_000",
-        "1e400",
-        "9" * 400,
-        "1 2",
-        "1,2,3",
-        "--1",
-        "1,23,4",
-    ],
-)
+NO_NUMBERS = "nan|inf|EX||-|1/2|85 %|1_000|1e400|1 2|1,2,3|--1|1,23,4".split("|")
+
+
+@pytest.mark.parametrize("cell", [*NO_NUMBERS, "9" * 400])
 def test_what_is_no_number(cell):
     assert csv_table.Numbers("x", [cell])(cell) is None
 
