@@ -16,6 +16,7 @@ from course_lib.attention_maps import (
     spare_one_by_one,
 )
 from course_lib.whole import GPT, Block
+from course_tests.refusals import refusals
 
 torch.manual_seed(0)
 MODEL = GPT(n_words=11, max_len=6, d_model=8, n_heads=2, d_ff=16, n_layers=3).eval()
@@ -78,10 +79,11 @@ def test_a_curve_starts_with_all_heads_and_follows_the_order() -> None:
     assert silencing_curve(twins, [], (2, 2)) == pytest.approx([-0.1])
 
 
-@pytest.mark.parametrize("order", [[0, 0], [4], [-1]])
-def test_a_head_that_is_not_there_is_refused(order: list[int]) -> None:
-    with pytest.raises(ValueError, match="different heads from 0 to 3"):
-        silencing_curve(twins, order, (2, 2))
+test_a_head_that_is_not_there_is_refused = refusals(
+    (lambda: silencing_curve(twins, [0, 0], (2, 2)), "different heads from 0 to 3"),
+    (lambda: silencing_curve(twins, [4], (2, 2)), "different heads from 0 to 3"),
+    (lambda: silencing_curve(twins, [-1], (2, 2)), "different heads from 0 to 3"),
+)
 
 
 def test_the_other_twin_is_kept_longest() -> None:

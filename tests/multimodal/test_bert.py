@@ -1,9 +1,9 @@
 """BERT: padding, both directions, dropout."""
 
-import pytest
 import torch
 
 from course_lib.multimodal import BertText, BertTextConfig
+from course_tests.refusals import refusals
 
 CONFIG = BertTextConfig(n_words=20, max_len=8, d_model=16, n_heads=2, d_ff=32, dropout=0.1)
 
@@ -35,14 +35,10 @@ def test_every_word_sees_every_other_and_its_segment_and_place():
     torch.testing.assert_close(model()(tokens, torch.zeros(1, 4).long())[0], hidden)
 
 
-def test_wrong_input_is_named():
-    tokens = torch.ones(1, 4).long()
-    cases = [
-        (lambda: model()(tokens[0]), r"wanted \(B, T\) with T at most 8"),
-        (lambda: model()(torch.ones(1, 9).long()), "T at most 8"),
-        (lambda: model()(tokens, torch.zeros(1, 3).long()), "segments have shape"),
-        (lambda: BertTextConfig(d_model=10), "n_heads is 4"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
+TOKENS = torch.ones(1, 4).long()
+test_wrong_input_is_named = refusals(
+    (lambda: model()(TOKENS[0]), "wanted \\(B, T\\) with T at most 8"),
+    (lambda: model()(torch.ones(1, 9).long()), "T at most 8"),
+    (lambda: model()(TOKENS, torch.zeros(1, 3).long()), "segments have shape"),
+    (lambda: BertTextConfig(d_model=10), "n_heads is 4"),
+)
