@@ -2,7 +2,18 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.data import DataError, sources
+from course_lib.data import (
+    DataError,
+    cifar,
+    load_cifar10,
+    load_ett,
+    load_shakespeare,
+    sources,
+    tatoeba,
+)
+from course_lib.data.ett import FILES
+from course_lib.data.multi30k import load_multi30k
+from course_lib.data.tatoeba import load_tatoeba
 
 
 @pytest.fixture
@@ -62,6 +73,37 @@ def test_table_names_every_source_its_licence_and_its_address() -> None:
     for source in sources.SOURCES:
         assert source.title in text and source.licence in text
         assert source.file is None or source.file.url in text
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "remedy"),
+    [
+        (lambda: load_cifar10("test", download=False), "cifar-10", cifar.ARCHIVE.url),
+        (lambda: load_ett("ETTm1", download=False), "ETTm1", FILES["ETTm1"].url),
+        (lambda: load_multi30k("train", download=False), "train.de.gz", "train"),
+    ],
+)
+def test_missing_data_says_how_to_get_it(load, name: str, remedy: str, nothing: Path) -> None:
+    with pytest.raises(DataError, match="not on this machine") as caught:
+        load()
+    assert name in str(caught.value) and remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("load", "name"),
+    [
+        (lambda: load_ett("ETTh1"), "ETTh1.csv"),
+        (lambda: load_tatoeba("train"), tatoeba.FILE.name),
+        (load_shakespeare, "tinyshakespeare.txt"),
+    ],
+)
+def test_another_file_of_that_name_is_refused(
+    load, name: str, nothing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_DATA", str(nothing))
+    (nothing / name).write_text("To be, or not to be")
+    with pytest.raises(DataError, match="not the published file"):
+        load()
 
 
 def test_get_refuses_unknown_names_and_a_set_course_data(

@@ -144,43 +144,6 @@ def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
     assert "<script" not in (course / f"feedback/e-html/{NAME}/{NAME}.html").read_text()
 
 
-def test_an_interrupted_run_is_finished_by_the_next(empty, assignment):
-    _, put, room = empty
-    for student in ("a", "b", "c"):
-        put(student, nbformat.writes(assignment.solution).encode())
-
-    def interrupt(verdict):
-        if verdict.student == "b":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        room().grade(say=interrupt)
-    verdicts = room().grade()
-    assert [(v.student, v.fresh) for v in verdicts] == [("a", False), ("b", False), ("c", True)]
-    assert {v.score for v in verdicts} == {assignment.automatic}
-
-
-def test_what_people_wrote_is_left_alone(empty, assignment):
-    course, put, room = empty
-    put("a", nbformat.writes(assignment.solution).encode())
-    room().grade()
-    first = assignment.exercises[0]
-    with gradebook.open_gradebook(course) as book:
-        grade = book.find_grade(first.grade_id, NAME, NAME, "a")
-        grade.manual_score, grade.extra_credit = 1.5, 0.25
-        book.find_comment(f"{first.grade_id}-solution", NAME, NAME, "a").manual_comment = "see me"
-        book.db.commit()
-    path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
-    path.write_text(path.read_text() + "\n")
-    assert room().grade()[0].fresh
-    with gradebook.open_gradebook(course) as book:
-        grade = book.find_grade(first.grade_id, NAME, NAME, "a")
-        assert (grade.manual_score, grade.extra_credit) == (1.5, 0.25)
-        assert grade.auto_score == first.points
-        comment = book.find_comment(f"{first.grade_id}-solution", NAME, NAME, "a")
-        assert comment.manual_comment == "see me"
-
-
 def test_a_new_submission_replaces_the_old_verdict(empty, assignment):
     course, put, room = empty
     put("a", nbformat.writes(assignment.release).encode())

@@ -103,6 +103,8 @@ test_what_does_not_fit_is_refused = refusals(
     (lambda: KoreanEnglish("runes"), "script is 'runes', wanted 'roman' or 'hangul'"),
     (lambda: KoreanEnglish().sample(Random(0), 2), "length is 2, wanted at least 3"),
     (lambda: with_final("찾", FINAL_N), "final consonant already"),
+    (lambda: final_consonant(""), "word is '', wanted one that ends in a Hangul"),
+    (lambda: final_consonant("dog"), "word is 'dog', wanted one that ends in a Hangul"),
 )
 
 
@@ -123,12 +125,6 @@ def test_with_final(stem: str, final: int, expected: str) -> None:
 def test_attach_looks_at_the_last_syllable_only() -> None:
     assert attach("사과", "을/를") == "사과를"
     assert attach("그림", "을/를") == "그림을"
-
-
-@pytest.mark.parametrize("word", ["", "dog"])
-def test_words_that_are_not_hangul_are_refused(word: str) -> None:
-    with pytest.raises(ValueError, match=f"word is {word!r}, wanted one that ends in a Hangul"):
-        final_consonant(word)
 
 
 def test_romanised_nouns_and_names_stay_distinct() -> None:

@@ -34,16 +34,24 @@ def test_order_is_by_frequency_then_alphabet() -> None:
     assert Vocabulary.of([["b", "a", "c"], ["c"]], min_count=2).tokens[4:] == ("c",)
 
 
-@pytest.mark.parametrize("tokens", [["a", "a"], ["<pad>"]])
-def test_a_token_given_twice_is_refused(tokens: list[str]) -> None:
-    with pytest.raises(ValueError, match="wanted each once and none of"):
-        Vocabulary(tokens)
-
-
 test_what_does_not_fit_is_refused = refusals(
     (lambda: Vocabulary(["a"]).decode([99]), "is 99, wanted 0 to 4"),
     (lambda: collate([], SOURCE, TARGET), "pairs is empty, wanted at least one"),
     (lambda: list(batches(PAIRS, SOURCE, TARGET, 0)), "batch_size is 0, wanted at least 1"),
+    (lambda: Vocabulary(["a", "a"]), "wanted each once and none of"),
+    (lambda: Vocabulary(["<pad>"]), "wanted each once and none of"),
+    (
+        lambda: SentencePair(("a", "b"), ("x",), ((2, 0),)),
+        "outside a sentence of 2 source and 1 target",
+    ),
+    (
+        lambda: SentencePair(("a", "b"), ("x",), ((0, 1),)),
+        "outside a sentence of 2 source and 1 target",
+    ),
+    (
+        lambda: SentencePair(("a", "b"), ("x",), ((-1, 0),)),
+        "outside a sentence of 2 source and 1 target",
+    ),
 )
 
 
@@ -90,12 +98,6 @@ def test_matrix_has_target_rows_and_source_columns() -> None:
     pair = SentencePair(("a", "b"), ("x", "y", "z"), ((0, 2), (1, 0), (1, 1)))
     expected = torch.tensor([[0, 1], [0, 1], [1, 0]], dtype=torch.bool)
     assert torch.equal(pair.alignment_matrix(), expected)
-
-
-@pytest.mark.parametrize("link", [(2, 0), (0, 1), (-1, 0)])
-def test_link_outside_the_sentences_is_refused(link: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="outside a sentence of 2 source and 1 target"):
-        SentencePair(("a", "b"), ("x",), (link,))
 
 
 def test_join_reorders_the_target_and_keeps_the_links() -> None:
