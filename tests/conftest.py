@@ -248,7 +248,6 @@ def _sees() -> Callable[..., bool]:
 
 @pytest.fixture(scope="session", name="sampled")
 def _sampled() -> Callable[..., set[str]]:
-    """:func:`sampled`, for its tests."""
     return sampled
 
 
@@ -309,7 +308,6 @@ def launch() -> Iterator[Callable[[str], Any]]:
 
 @pytest.fixture(scope="session")
 def chromium(launch: Callable[[str], Any]) -> Any:
-    """A headless Chromium."""
     return launch("chromium")
 
 
@@ -374,7 +372,6 @@ class Postgres:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
-    """A PostgreSQL server on loopback."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         pytest.skip("no PostgreSQL server on this machine: apt install postgresql")

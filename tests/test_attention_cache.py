@@ -28,8 +28,6 @@ def layer(seed=0, **options):
 
 
 def turn(q, k, offset):
-    """Rotate neighbouring channels by the position, once."""
-
     def by_position(x):
         angles = torch.arange(offset, offset + x.shape[-2], dtype=x.dtype)[:, None]
         even, odd = x[..., ::2], x[..., 1::2]

@@ -270,7 +270,6 @@ def test_results_are_the_rows_of_the_records(capsys, tmp_path):
     out = capsys.readouterr().out
     assert "the CIFAR-10 report: " in out and "at the document's setting" in out
     assert max(map(len, out.splitlines())) <= 100
-    # Without records the documents' numbers stand alone.
     assert main(["results", "--json", "--results", str(tmp_path)]) == 0
     assert {(row["verdict"], row["n"]) for row in json.loads(capsys.readouterr().out)} == {
         ("not run", 0)

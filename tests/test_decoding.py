@@ -90,7 +90,6 @@ def test_a_beam_that_holds_everything_is_an_exhaustive_search(seed, alpha):
             assert cut(beam.tokens[b, k]) == tokens
             assert math.isclose(beam.log_probs[b, k], total, abs_tol=1e-9)
             assert math.isclose(beam.scores[b, k], score, abs_tol=1e-9)
-        # What the beam holds besides are places without a sequence.
         assert (beam.scores[b, len(ranked) :] == -math.inf).all()
 
 

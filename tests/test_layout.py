@@ -169,7 +169,6 @@ def test_the_map_of_the_library_names_every_part_once():
     parts |= {p.stem for p in folder.glob("*.py")} - {"__init__"}
     assert len(named) == len(set(named)) and set(named) == parts
     assert named[0] == "whole"  # who reads one file of the library reads this one
-    # A handful of words each: a map, no manual.
     for line in re.findall(r"^    \w+ +(.+)$", course_lib.__doc__, re.MULTILINE):
         assert len(line.split()) <= 6, line
 

@@ -29,8 +29,6 @@ STYLE = Path(__file__).parents[1] / "book" / "_static" / "course.css"
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2."""
-
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
@@ -96,7 +94,6 @@ def test_what_a_picture_shows_is_said_for_those_who_hear_it() -> None:
 
 
 def width(svg: str) -> float:
-    """In points."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
     assert found
     return float(found[1])

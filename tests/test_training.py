@@ -310,7 +310,6 @@ def test_mixed_precision_trains_in_single_precision_weights() -> None:
 
 
 def gradients_of(model, pieces, **kwargs):
-    """The gradient that one step takes, and its row."""
     model.zero_grad()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     row, step = train_epoch(model, optimizer, pieces, loss, clip_norm=None, **kwargs)
@@ -376,7 +375,6 @@ def test_a_loss_that_is_no_number_stops_the_run_at_its_step(tmp_path):
     assert "loss is nan at step 12, in epoch 3 of a run with seed 0, learning rate 0.03" in said
     assert f"the last good checkpoint is {path}, after epoch 2" in said
     assert "autocast torch.bfloat16, accumulate 1" in said
-    # The step that would have spoiled the weights was not taken.
     assert all(torch.isfinite(p).all() for p in model.parameters())
     other = make_model()
     optimizer = torch.optim.AdamW(other.parameters())

@@ -23,7 +23,6 @@ def test_the_right_order_falls_first_and_the_reverse_last():
     chance = deletion_curve(score, random_importance((4, 10), generator))
     assert (curve_area(right) < curve_area(chance)).all()
     assert (curve_area(chance) < curve_area(wrong)).all()
-    # Both orders take away the same, from the two ends.
     torch.testing.assert_close(curve_area(right) + curve_area(wrong), torch.ones(4))
 
 

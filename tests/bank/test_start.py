@@ -39,7 +39,6 @@ REFUSES = re.compile(r"\bnot allowed\b|\bmay not (?:be used|use)\b", re.I)
 
 @pytest.fixture(scope="module")
 def cards():
-    """The text cells of all releases that say what is checked."""
     notebooks = [nbformat.read(path, 4) for path in sorted(RELEASES.glob("*/*.ipynb"))]
     cells = [cell.source for notebook in notebooks for cell in notebook.cells]
     return [text for text in cells if "What is checked, and for how many points" in text]

@@ -45,7 +45,6 @@ class Shown:
 
 
 def defined(page: str) -> Iterator[Shown]:
-    """The functions of a page's cells, with all of its imports, functions and constants."""
     cells = [c.source for c in jupytext.reads(page, fmt="md:myst").cells if c.cell_type == "code"]
     code = [re.sub(r"(?m)^[%!].*$", "", cell) for cell in cells]
     nodes = [node for cell in code for node in ast.parse(cell).body]
@@ -69,7 +68,6 @@ def _harmless(node: ast.stmt) -> bool:
 
 
 def listed(path: Path) -> Iterator[Shown]:
-    """The functions and classes of the library that a page shows."""
     for file, name in LISTING.findall(path.read_text()):
         source = (path.parent / file).resolve()
         module = ".".join(source.relative_to(ROOT).with_suffix("").parts)

@@ -143,7 +143,6 @@ def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference
     assert data["document_difference"] == -4.0
     assert data["difference"] == pytest.approx(data["mean"] - data["compared_mean"])
     assert data["low"] < data["difference"] < data["high"] < 0
-    # The document may compare with another row, of another table, too.
     other = Reported("lecture", "u", "b", "score", 1.0, "s")
     (alone, _) = rows([replace(own[1], against="b"), other], RUNS, toy())
     assert alone.difference == 0.5
@@ -286,7 +285,6 @@ def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None
 
 def test_a_question_without_one_of_its_arms_is_not_run() -> None:
     printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
-    # What the other arm has at another size is no partner.
     alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
     (row,) = rows(printed, alone, toy())
     assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
@@ -393,7 +391,6 @@ def test_a_record_that_is_not_as_it_should_be_fails_the_page(
 
 def test_records_of_benchmarks_are_known() -> None:
     known = (attention, growth, grading)
-    # The records of a cluster are kept, and nothing measures them again.
     assert {"cluster-speed", *(module.EXPERIMENT for module in known)} == {*BENCHMARKS}
     assert load_known(BOOK / "results") == RECORDS
 

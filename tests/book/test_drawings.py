@@ -16,7 +16,6 @@ PAGE = f"# Page\n\n```{{drawing}} {NAME}\nWhere *love* asks.\n```\n\nSee {{numre
 
 
 def made(folder: Path, builder: str, page: str = PAGE) -> Any:
-    """A book of one page."""
     pytest.importorskip("sphinx")
     from sphinx.testing.util import SphinxTestApp
 

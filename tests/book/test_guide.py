@@ -29,7 +29,6 @@ NOTEBOOK = "submitted/ada/03_attention/03_attention.ipynb"
 
 
 def blocks(page: str, label: str) -> list[tuple[str, str]]:
-    """The blocks of a section, with their languages."""
     section = page.partition(f"({label})=\n")[2]
     section = re.split(r"^\([a-z-]+\)=\n## |^## ", section.partition("\n")[2], flags=re.M)[0]
     return re.findall(r"^```(sh|python|text)\n(.*?)^```$", section, re.M | re.S)
@@ -151,7 +150,6 @@ def test_the_way_in_a_terminal_is_followed_word_by_word(
     right = wrong.replace("k.transpose(-2, -1)", "k.transpose(-2, -1) / math.sqrt(q.shape[-1])")
     assert "`math.sqrt(q.shape[-1])`" in PAGE and right != wrong
     repository = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    # Of these the clone and its environment are the tests' own.
     first = f"git clone {repository}\ncd attention-course\nmake install\n. .venv/bin/activate\n"
     assert asked[0] == ("sh", first)
     jupyter, grades = "", 0

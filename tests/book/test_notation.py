@@ -17,17 +17,14 @@ MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 
 
 def rows(title: str) -> list[list[str]]:
-    """The cells of the table below a heading."""
     section = PAGE.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-# Letters of sizes, as formulas and as code write them.
 SIZES = {"B", "T", "S", "D", "H", "F", "L", "V", "d_h", "Dh"} | {
     row[0].strip("$") for row in rows("Symbols and names") if row[0].count("$") == 2
 }
-# What this course calls otherwise, and its own name for it.
 OTHERS = {
     name.strip("`"): row[0].strip("`")
     for row in rows("The same thing elsewhere")

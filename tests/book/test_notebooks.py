@@ -79,7 +79,6 @@ BIB = """@misc{a2000one, title = {T}, author = {M{\\"u}ller, Ann}, year = {2000}
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A checkout with one page of everything."""
     files = {
         "_config.yml": "repository: {url: https://github.com/a/course, branch: main}\n"
         "html: {baseurl: https://book.example.org/}\n",

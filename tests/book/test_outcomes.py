@@ -14,7 +14,6 @@ BOOK = Path(__file__).parents[2] / "book"
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """Ids of the outcomes by chapter."""
     return load_outcomes(BOOK.parent)
 
 

@@ -49,7 +49,6 @@ def test_of_the_records_those_that_are_named() -> None:
         'from course_lib.experiments import load_records\nload_records("../results", "cost")'
     )
     folders = {name.split("/")[2] for name in found if name.startswith("book/results/")}
-    # Of some experiments it has to be known what computed their products.
     assert folders == {"cost", *MIXED}
 
 
@@ -70,7 +69,6 @@ def test_a_cell_ends_at_its_fence_and_a_faulty_one_hinders_no_other() -> None:
 
 def test_no_page_sees_the_grader_and_each_sees_something() -> None:
     keys = page_keys(ROOT)
-    # Two pages may use the same modules.
     assert len(set(keys.values())) > 20
     for page in keys:
         text = (ROOT / page).read_text(encoding="utf-8")

@@ -51,7 +51,6 @@ def functions(source: str) -> list[str]:
 
 
 def from_library(source: str) -> set[str]:
-    """The names that a page imports from the library."""
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     return {
         alias.asname or alias.name

@@ -44,7 +44,6 @@ class Page(HTMLParser):
 
 
 def toc() -> list[str]:
-    """Every page that the table of contents names."""
     return [page.removesuffix(".html") for _, page in order(ROOT)]
 
 
@@ -59,7 +58,6 @@ def test_the_table_of_contents_is_complete(built_book: Path) -> None:
         for folder in (".", "api", "chapters", "lab")
         for path in BOOK.glob(f"{folder}/*.md")
     }
-    # test_api has those of the library.
     named, there = ({p for p in pages if "/api/" not in p} for pages in (toc(), written))
     assert named == there
     built = {
@@ -181,7 +179,6 @@ def test_every_launch_button_of_a_chapter_opens_its_released_exercise(
         if not name.startswith("book/chapters/"):
             assert links == {"hub": set(), "binder": set()}, name
             continue
-        # Both pages of a chapter open the one notebook.
         (path,) = (ROOT / "exercises").glob(f"{name.rpartition('/')[2][:2]}_*/*.ipynb")
         notebook = path.relative_to(ROOT).as_posix()
         # nbgitpuller clones into a folder by the repository's name; Binder is in the repository.

@@ -32,7 +32,6 @@ TEACHING = """<article><section><h1>Notes</h1><section><h2>01 · One#</h2><p>Goa
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A checkout with one chapter and its notes, built."""
     (tmp_path / "_toc.yml").write_text(
         "root: a\nparts: [{caption: P, chapters: [{file: book/chapters/01_one}]}]\n"
     )

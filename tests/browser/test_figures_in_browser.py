@@ -39,7 +39,6 @@ def agree(mine: Any, theirs: Any) -> bool:
 
 
 def check(name: str, page: Any) -> dict[str, Any]:
-    """Compute again in Python what the page shows now."""
     now = state(page)
     module = name.replace("-", "_")
     compute = getattr(import_module(f"course_lib.figures.{module}"), module)
@@ -49,7 +48,6 @@ def check(name: str, page: Any) -> dict[str, Any]:
 
 
 def drive(page: Any, label: str, value: Any) -> None:
-    """Set a control as a reader would, whatever its kind."""
     control = page.get_by_label(label, exact=False).first
     if isinstance(value, bool):
         control.set_checked(value)
@@ -350,7 +348,6 @@ def test_patches_are_counted_and_drawn_as_python_counts_them(shown: Callable[...
             found = check("patch-counter", page)["outputs"]
             assert settle(page) == PatchOptions(patch_size=patch, d_model=width).text
             assert page.locator("figure g rect").count() == found["tokens"]
-    # The last line holds the sums.
     told = page.locator("table tr").last.locator("td").all_inner_texts()
     assert told == ["", f"{sum(found['parameters']) / 1e3:.0f}",
                     f"{sum(found['multiplications']) / 1e6:.2f}"]  # fmt: skip
@@ -430,7 +427,6 @@ def test_queries_are_chosen_alike_by_every_measure(shown: Callable[..., Any]) ->
     assert page.locator("td[tabindex='0']").count() == 1
 
 
-# A word, a cell, a slider, a button and a box.
 TARGETS = {
     "alignment-reader": lambda page: page.get_by_role("radio", name="train"),
     "collision-map": lambda page: page.get_by_role("gridcell", name="row 5, column 2"),

@@ -51,7 +51,6 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(drawn: Path, tmp_path: Path) -> Path:
-    """These pages and files, for one test to change."""
     return shutil.copytree(drawn, tmp_path, dirs_exist_ok=True)
 
 
@@ -59,7 +58,6 @@ def site(drawn: Path, tmp_path: Path) -> Path:
 def opened(
     browser: Any, serve: Callable[[Path], str], site: Path
 ) -> Iterator[Callable[[str], Any]]:
-    """Opens the page of a model, and loads it."""
     with browser.new_context() as context:
         address = serve(site)
 
@@ -76,13 +74,11 @@ def opened(
 
 @pytest.fixture
 def page(opened: Callable[[str], Any]) -> Any:
-    """The page of the translator."""
     return opened("translator")
 
 
 @pytest.fixture
 def seen(opened: Callable[[str], Any]) -> Any:
-    """The page of the vision transformer."""
     return opened("vit")
 
 
@@ -94,7 +90,6 @@ def state(page: Any) -> dict[str, Any]:
 
 
 def check(page: Any) -> dict[str, Any]:
-    """Compute again in torch what the figure shows; its inputs and outputs."""
     now = state(page)
     name = page.locator("figure").get_attribute("data-figure")
     assert apart(FIGURES[name].twin(**now["inputs"]), now["outputs"]) < 1e-9, now["inputs"]

@@ -16,12 +16,10 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def page(shown: Callable[..., Any]) -> Any:
-    """The figure alone on a page."""
     return shown("live-training")
 
 
 def check(page: Any) -> dict[str, Any]:
-    """Compute again in torch what the figure shows; its inputs."""
     now = json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
     assert apart(live_training(**now["inputs"]), now["outputs"]) < 1e-9
     inputs: dict[str, Any] = now["inputs"]
@@ -33,7 +31,6 @@ def press(page: Any, name: str) -> None:
 
 
 def run_to_the_end(page: Any, name: str = "Train") -> None:
-    """Train as fast as pictures follow each other."""
     press(page, name)
     page.get_by_role("button", name="Train again").wait_for(timeout=0)
 
@@ -75,7 +72,6 @@ def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> N
     page.wait_for_function(
         "document.querySelector('[aria-live]').textContent.includes('After 300 steps')", timeout=0
     )
-    # It says where it stops, not what it passes.
     assert page.evaluate("said") <= 3
     run = train("pre", 1)
     assert f"{run.accuracy:.0%} of the fresh digits are right" in told.inner_text()

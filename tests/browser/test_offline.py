@@ -33,7 +33,6 @@ UPDATE = """navigator.serviceWorker.getRegistration().then((worker) => worker.up
 
 @pytest.fixture
 def site(built_book: Path, tmp_path: Path) -> Path:
-    """A copy of the book that a test may change."""
     folder = tmp_path / "html"
     shutil.copytree(built_book, folder)
     return folder
@@ -53,7 +52,6 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 def press(page: Any, button: str) -> str:
-    """Press a button below the page; what is said in the end."""
     panel = page.locator("details.offline")
     if not panel.get_attribute("open"):
         panel.evaluate("(panel) => { panel.open = true; }")

@@ -22,7 +22,6 @@ from course_tests.browser.page_survey import (
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
-# What Sphinx makes besides the pages of `_toc.yml`.
 MADE = ("genindex.html", "index.html", "search.html")
 PAGES = sorted({page for _, page in order(ROOT)}.union(MADE))
 # One of each kind: an interface, a chapter with drawings (whose picture the readme shows), one with

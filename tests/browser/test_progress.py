@@ -37,7 +37,6 @@ def visit(
 
 
 def answer(page: Any, right: bool) -> str:
-    """Answer the question on the first page; what is told of it."""
     form = page.locator(f"#question-{NAME}")
     form.locator(f'[data-right="{str(right).lower()}"] input').first.check()
     form.locator("button").click()
@@ -49,7 +48,6 @@ def told(page: Any, name: str) -> str:
 
 
 def chapter_question(page: Any) -> tuple[str, str]:
-    """Page and name of a chapter's question."""
     link = page.locator('[data-kind="question"] a').first
     return link.get_attribute("href"), link.locator("..").get_attribute("data-name")
 

@@ -67,7 +67,6 @@ class Room:
             self.heard.append(f"asks for {request.url[:80]}")
 
     def show(self, number: int, step: int = 9) -> None:
-        """Show a slide, with the first steps of it."""
         self.window.evaluate(f"Reveal.slide({number}, 0, {step})")
 
     def votes(self) -> list[str]:

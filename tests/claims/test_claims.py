@@ -38,7 +38,6 @@ def first(identifier: str) -> Finding | None:
     return shown(next(claim for claim in CHECKED if claim.id == identifier))
 
 
-# Each of their functions takes seconds, and shows nothing else.
 LONG = {"148", "117", "33", "23"}
 
 

@@ -13,7 +13,6 @@ RECORD = 3073
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the official layout with random content."""
     folder = tmp_path / cifar.FOLDER
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -86,9 +85,6 @@ def test_normalise_by_hand() -> None:
     images = torch.tensor([0, 128, 255], dtype=torch.uint8).view(1, 3, 1, 1)
     got = cifar.normalise(images, (0.5, 0.0, 1.0), (1.0, 2.0, 0.5)).flatten()
     torch.testing.assert_close(got, torch.tensor([-0.5, 128 / 255 / 2, 0.0]))
-
-
-# The real files.
 
 
 def test_real_counts_and_first_and_last_images(course_data: Path) -> None:

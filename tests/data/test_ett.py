@@ -130,9 +130,6 @@ def test_bad_files_are_named_with_the_line(tmp_path: Path, lines: list[str], mes
     assert caught.value.where == str(path)
 
 
-# The real files.
-
-
 @pytest.mark.parametrize(
     ("name", "rows", "last_date", "last"),
     [

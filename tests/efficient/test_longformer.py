@@ -25,7 +25,6 @@ def tokens(seed=0):
 
 
 def dense(attend, x, positions, key_mask):
-    """One sequence at a time, with a mask of T by T."""
     outs = []
     for b, sequence in enumerate(x):
         sequence = sequence[None]

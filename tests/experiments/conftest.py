@@ -48,7 +48,6 @@ def shapes_as_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def asked() -> list[str]:
-    """The names of the series that were asked for."""
     return []
 
 

@@ -141,7 +141,6 @@ def test_a_margin_closes_nothing_by_runs_that_are_older() -> None:
     assert found.verdict.outcome == "no difference"
     (late,) = answers([BIG], near(BEFORE))
     assert late.verdict.outcome == "undecided" and "younger than these runs" in str(late)
-    # Younger seeds count alone; and a difference needs no margin.
     (mixed,) = answers([BIG], [*near(BEFORE), *near(AFTER, range(5, 8))])
     assert (mixed.verdict.outcome, mixed.seeds) == ("no difference", (5, 6, 7))
     apart = [replace(r, results={"score": 5.0 + r.seed * (r.arm == "big")}) for r in near(BEFORE)]
@@ -157,7 +156,6 @@ def test_a_question_that_is_younger_than_its_runs_is_not_decided_by_them() -> No
     late = replace(BIG, asked="2026-11-23T00:00:00+00:00")
     assert not answers([late], near(BEFORE))
     assert answers([late], near(AFTER))[0].seeds == (0, 1, 2)
-    # A pair is as old as the later of its runs.
     half = [replace(r, finished=BEFORE) if r.arm == "big" else r for r in near(AFTER)]
     assert older(half, late.asked) == set() and answers([late], half)
 

@@ -14,8 +14,6 @@ pytestmark = pytest.mark.usefixtures("series")
 
 @pytest.fixture
 def run(train):
-    """Train an arm on little."""
-
     def run(arm, seed=0, name=None, **changed):
         config = asdict(TINY) | ablations.ARMS[arm] | changed
         return train(ablations.EXPERIMENT, config, arm, seed, name)

@@ -17,8 +17,6 @@ SHORT = {"label_len": 4, "pred_len": 4}
 
 @pytest.fixture
 def run(train):
-    """Train an arm on little."""
-
     def run(what, arm, **changed):
         own = {**what.arms[arm], "series": what.config(arm, "cpu").get("series", "ETTh1")}
         return train(what, {**asdict(TINY), **own, **changed}, arm)
@@ -100,5 +98,4 @@ def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
     for question in series.HORIZONS.questions:
         configs = [series.HORIZONS.config(arm, "cpu") for arm in question.arms]
         assert configs[0]["series"] == configs[1]["series"] and question.sign == -1
-    # Two errors of each, and the control.
     assert len(series.HORIZONS.questions) == 2 * len(series._SETTINGS) + 1

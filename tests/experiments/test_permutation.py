@@ -15,7 +15,6 @@ pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 @pytest.fixture
 def run(train):
-    """Train an arm on little."""
     return lambda of, arm, seed=0, **changes: train(of, of.config(arm, "cpu") | changes, arm, seed)
 
 

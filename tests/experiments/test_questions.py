@@ -104,7 +104,6 @@ def test_numbers_can_come_from_one_arm_from_none_or_from_all() -> None:
 def test_a_seed_counts_once_however_many_arms_have_it() -> None:
     all_arms = replace(BIG, arm=ALL, other="", minus=0.0)
     (found,) = answers([all_arms], [*runs(0.2), record("big", 7, 0.5)])
-    # Of seed 7 an arm is missing.
     assert found.verdict.n == 3 and found.seeds == (0, 1, 2)
 
 

@@ -97,7 +97,6 @@ def test_two_sizes_decide_where_they_agree_and_a_longer_run_shows_that_one_had_e
     assert said(runs("cpu", 0.3), runs("near", 0.2)).reach == "small"
     other = said(runs("cpu", 0.3), runs("day", -0.2))
     assert (other.reach, other.outcome, other.remark) == ("small", "undecided", "sizes disagree")
-    # A size that is undecided is no second one.
     open_ = said(runs("cpu", 0.3), runs("day", 0.2, n=1))
     assert (open_.reach, open_.best) == ("small", "cpu")
 
@@ -182,7 +181,6 @@ def test_the_documents_own_setting_decides_with_three_pairs() -> None:
     assert (own.reach, own.outcome, own.best) == ("own", "holds", "full")
     assert own.remark == "a small size says otherwise" and own.reach_of("cpu") == "small"
     assert "holds, at the document's setting: " in str(own) and "cpu: -0.2" in str(own)
-    # One run of each is shown and decides nothing.
     one = said(*small, runs("full", 0.4, n=1))
     assert (one.outcome, one.word) == ("fails", "seen the other way round") and "full" in one.found
     assert one.reach_of("full") == "own, too few"

@@ -53,7 +53,6 @@ def test_records_are_of_the_settings_of_now() -> None:
 def test_controls_stand() -> None:
     for what in EXPERIMENTS.values():
         controls = [c for c in conclusions(what, RECORDS, "cpu") if c.control]
-        # One seed decides nothing.
         assert bool(controls) == ("cpu" in what.sizes and len(what.sizes["cpu"].seeds) > 1)
         assert all(c.verdict.outcome == "holds" for c in controls)
 

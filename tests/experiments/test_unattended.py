@@ -90,8 +90,6 @@ def test_a_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
 
 
 def until_the_alarm(job: Job) -> None:
-    """Trains for three epochs; then the alarm rings."""
-
     def batches(epoch: int) -> list[torch.Tensor]:
         if epoch == 3:
             signal.raise_signal(signal.SIGALRM)
@@ -206,7 +204,6 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path: Path) -> None:
     )  # fmt: skip
     while not list(tmp_path.glob("order-tasks/*.json")) and process.poll() is None:
         time.sleep(0.1)
-    # To the parent alone, which has to end the others.
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate()
     assert process.returncode == 130 and "again to resume" in error, error

@@ -24,8 +24,6 @@ pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 @pytest.fixture
 def run(train):
-    """Train an arm on little."""
-
     def run(arm="whole", **changes):
         return train(vit_ablations.EXPERIMENT, asdict(CPU) | SMALL | changes, arm)
 

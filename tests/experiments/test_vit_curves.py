@@ -24,7 +24,6 @@ from course_lib.vit import load_kept
 
 KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
-# The report's table V.B.
 PRINTED: dict[str, tuple[float, ...]] = {
     "training_loss": (2.134, 0.842, 0.312, 0.098, 0.043),
     "validation_loss": (2.089, 0.891, 0.478, 0.395, 0.421),
@@ -37,7 +36,6 @@ SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16}
 
 @pytest.fixture
 def recipe(train):
-    """Train an arm of the recipes on little."""
     small = SMALL | {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_ff": 32}
 
     def recipe(arm, seed=0):

@@ -19,8 +19,6 @@ pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 @pytest.fixture
 def run(train):
-    """Train an arm on little."""
-
     def run(arm, **changes):
         config = vit_study.EXPERIMENT.config(arm, "cpu") | SMALL | changes
         return train(vit_study.EXPERIMENT, config, arm)

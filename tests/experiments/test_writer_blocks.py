@@ -16,14 +16,14 @@ from course_lib.experiments.writer_blocks import (
 )
 from course_lib.training import count_parameters
 
-TINY = replace(BlocksConfig(), window=3, context=8, d_model=8, n_heads=2, d_ff=8, n_seen=2)
-TINY = replace(TINY, batch_size=2, epochs=2, steps=2, warmup=1)
+TINY_BLOCKS = replace(BlocksConfig(), window=3, context=8, d_model=8, n_heads=2, d_ff=8, n_seen=2)
+TINY_BLOCKS = replace(TINY_BLOCKS, batch_size=2, epochs=2, steps=2, warmup=1)
 
 
 @pytest.mark.parametrize(("layer", "first"), [("full", 0), ("window", 3), ("state", 0)])
 def test_a_layer_reads_its_tokens_and_none_that_follow(layer: str, first: int) -> None:
     x = torch.randn(1, 8, 8, requires_grad=True)
-    Mixer(TINY, layer)(x, True)[0, 5].sum().backward()
+    Mixer(TINY_BLOCKS, layer)(x, True)[0, 5].sum().backward()
     assert x.grad is not None
     assert x.grad[0].any(-1).tolist() == [first <= place <= 5 for place in range(8)]
 
@@ -46,6 +46,6 @@ def test_variants_have_nearly_as_many_weights() -> None:
 
 def test_every_variant_is_trained(course_data: Path, train) -> None:
     for arm, layers in ARMS.items():
-        results = train(EXPERIMENT, asdict(replace(TINY, layers=layers)), arm).results
+        results = train(EXPERIMENT, asdict(replace(TINY_BLOCKS, layers=layers)), arm).results
         assert results["validation_loss"] < 4.6
         assert results["cache_bytes"] <= 4 * 8 * 2 * 8 * 4

@@ -9,8 +9,8 @@ import torch
 from course_lib.experiments.writer_positions import EXPERIMENT, PlacesConfig, Turning, extensions
 from course_lib.positions import Rotary, rotary_frequencies
 
-TINY = replace(PlacesConfig(), n_layers=1, length=16, n_test=3, d_model=16, d_ff=8)
-TINY = replace(TINY, batch_size=2, epochs=2, steps=2, warmup=1)
+TINY_POSITIONS = replace(PlacesConfig(), n_layers=1, length=16, n_test=3, d_model=16, d_ff=8)
+TINY_POSITIONS = replace(TINY_POSITIONS, batch_size=2, epochs=2, steps=2, warmup=1)
 
 
 def test_turning_at_the_usual_speeds_is_a_rotary_layer() -> None:
@@ -37,6 +37,6 @@ def test_each_extension_changes_the_speeds_as_its_paper_says() -> None:
 
 def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(course_data: Path, train) -> None:
     for arm in ("rotary", "alibi"):
-        results = train(EXPERIMENT, asdict(replace(TINY, positions=arm)), arm).results
+        results = train(EXPERIMENT, asdict(replace(TINY_POSITIONS, positions=arm)), arm).results
         assert [*results["loss_by_place"]] == ["8", "16", "32", "64"] and len(results["curve"]) == 8
         assert ("extended" in results) == (arm == "rotary")

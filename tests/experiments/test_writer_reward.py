@@ -15,7 +15,7 @@ from course_lib.experiments.writer_reward import (
 )
 from course_lib.trained import TrainedWriter, load_writer
 
-TINY = replace(RewardConfig(), prompt=4, reply=3, n_test=2, batch_size=2, epochs=2, steps=1)
+TINY_REWARD = replace(RewardConfig(), prompt=4, reply=3, n_test=2, batch_size=2, epochs=2, steps=1)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_step_makes_rewarded_replies_more_probable() -> None:
 
 
 def test_a_run_keeps_what_is_measured_before_and_after(course_data: Path, train) -> None:
-    outcome = train(EXPERIMENT, asdict(replace(TINY, penalty=0.1, warmup=0)), "penalty")
+    outcome = train(EXPERIMENT, asdict(replace(TINY_REWARD, penalty=0.1, warmup=0)), "penalty")
     before, after = outcome.results["before"], outcome.results["after"]
     assert before["divergence"] == pytest.approx(0, abs=1e-5)
     assert before["validation_loss"] != after["validation_loss"]

@@ -32,7 +32,6 @@ SEED = "5eed"
 NAME = "03_attention"
 ESSAY = "01_essay"
 ESSAY_SOURCE = """\
-# An essay
 
 ```{code-cell} ipython3
 from grader.checks import check
@@ -119,7 +118,6 @@ def judge(assignment, forkserver):
 
 @pytest.fixture
 def solved(assignment):
-    """A fresh copy of the solution notebook."""
     return nbformat.from_dict(assignment.solution)
 
 
@@ -131,14 +129,11 @@ def cell_of(notebook, grade_id):
 
 @pytest.fixture
 def first(assignment):
-    """The first exercise of the assignment."""
     return assignment.exercises[0]
 
 
 @pytest.fixture
 def answer(solved, first):
-    """Replace the first answer of the solution notebook."""
-
     def put(source):
         cell_of(solved, f"{first.grade_id}-solution").source = source
         return solved
@@ -148,7 +143,6 @@ def answer(solved, first):
 
 @pytest.fixture
 def others(assignment, first):
-    """Points of all exercises but the first."""
     return assignment.automatic - first.points
 
 
@@ -280,7 +274,6 @@ def _row(notebook):
 
 @pytest.fixture(scope="session")
 def dump():
-    """All that grading a course comes to, as text."""
     return canonical_dump
 
 

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [attack.name for attack in attacks.ATTACKS]
 
 
-# The whole class takes minutes.
 whole = pytest.mark.slow
 
 

@@ -229,7 +229,6 @@ def test_one_assignment_is_made_alone_and_what_stays_the_same_is_left_alone(tmp_
     (other / source.name).rename(other / "99_more.md")
 
     def written(*chosen, title="# Test"):
-        """The assignments of which any file now has another time."""
         source.write_text(SOURCE.replace("# Test", title))
         folders = (tmp_path / "exercises", tmp_path / "solutions")
         for path in (path for folder in folders for path in folder.rglob("*.*")):
@@ -272,7 +271,6 @@ def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):
 
 @pytest.fixture
 def written(root, tmp_path):
-    """A checkout with one source, and a way to change it."""
     folder = tmp_path / "solutions" / "03_attention"
     folder.mkdir(parents=True)
     for name in ("nbgrader_config.py", "pyproject.toml"):

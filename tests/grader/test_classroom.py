@@ -28,7 +28,6 @@ NAME = "03_attention"
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory, root):
-    """The sample class, graded once."""
     course = tmp_path_factory.mktemp("course")
     sample.make(course, authoring.named(root, NAME))
     room = Classroom(course, root, NAME, Limits(cell=30, call=10))

@@ -22,7 +22,6 @@ WANTED = ("ada-full", "dan-mistaken", "gus-crash")
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, root, assignment, blank_gradebook):
-    """A course whose submissions were graded by ``nbgrader autograde``, and what it said."""
     course = tmp_path_factory.mktemp("course")
     sample.make(course, authoring.named(root, NAME), lambda s: s in WANTED)
     empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"

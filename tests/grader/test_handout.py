@@ -77,7 +77,6 @@ def in_the_handout(folder, *command, **options):
 
 @pytest.fixture(scope="module")
 def handed(root, tmp_path_factory):
-    """A handout of the sample."""
     plan = handout.plan(root, tmp_path_factory.mktemp("students") / "course", SAMPLE)
     handout.write(root, plan)
     return plan
@@ -162,7 +161,6 @@ def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
         measured.clear()
     recording.recorded_once({**asked, "masks.leak_gap": ["other", "reference"]}, tmp_path)
     assert measured == ["masks.leak_gap"] and len(list(tmp_path.iterdir())) == 2
-    # The name, the hint and the docstring of a mistake are recorded as well.
     monkeypatch.setattr(find("masks.causal_mask"), "mistakes", [])
     recording.recorded_once(asked, tmp_path)
     assert measured[1:] == ["masks.leak_gap", "masks.causal_mask"]
@@ -376,7 +374,6 @@ def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, 
 
 
 def checked(notebook):
-    """The exercises whose checks a notebook runs."""
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     return [name for source in cells for name in authoring.CHECK.findall(source)]
 
@@ -501,7 +498,6 @@ class TestTheFolder:
             assert self.run(capsys, folder, "04")[0] == 2
         if at != "rename":
             assert (folder / "exercises/03_attention").is_dir()
-        # The same command goes on from wherever it was.
         assert self.run(capsys, folder, "04")[0] == 0
         assert [p.name for p in (folder / "exercises").iterdir()] == ["04_heads"]
         assert (folder / "news.md").read_text() == "Room 3."

@@ -88,6 +88,5 @@ def test_an_odd_notebook_has_the_same_points_at_home_and_graded(
     told = {m.report.exercise: m.score for m in graded.marks if m.report}
     assert {r["exercise"]: r["score"] for r in home.reports} == told, (names, graded.notes)
     assert home.points == graded.score == due, (names, told, graded.notes)
-    # What the student is told names nothing of the grader's.
     said = " ".join([*graded.notes, *home.notes])
     assert not any(word in said for word in ("_pathlib", "_sys", "write_text", "run_ast_nodes"))

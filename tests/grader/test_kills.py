@@ -58,7 +58,6 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
 
 @pytest.fixture
 def start(grading):
-    """Start `course grade` on a course folder, with two judges."""
     seed = {seeds.ENVIRONMENT: SEED}
     return lambda course, *more: grading(course, "--jobs", "2", *more, **seed).process
 
@@ -74,7 +73,6 @@ def undisturbed(crowd, tmp_path_factory, root, dump):
 
 
 def children(pid):
-    """All processes below one, with their command lines."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -90,7 +88,6 @@ def children(pid):
 
 
 def left_over(course):
-    """Processes that still work on a course folder."""
     return [p for p, line in children(1).items() if str(course).encode() in line]
 
 

@@ -14,7 +14,6 @@ NAME = "03_attention"
 
 @pytest.fixture
 def course(tmp_path, monkeypatch, root):
-    """A gradebook and a folder for the solutions."""
     monkeypatch.chdir(root)
 
     class Desk:
@@ -63,7 +62,6 @@ def test_afterwards_and_again(course, capsys, root):
     answers = [c.source for c in solution.cells if authoring.BEGIN in c.source]
     for answer in answers:
         assert answer.split(authoring.BEGIN)[1].split(authoring.END)[0].rstrip() in text
-    # What is read is no hand-in.
     assert authoring.BEGIN not in text and "nbgrader" not in first.decode()
     code, out, _ = course.release(capsys)
     assert code == 0 and "unchanged" in out and course.path.read_bytes() == first
@@ -73,7 +71,6 @@ def test_afterwards_and_again(course, capsys, root):
 def test_without_a_date_only_when_told(course, capsys):
     code, _, err = course.release(capsys)
     assert code == 2 and "no due date of 03_attention" in err
-    # Looking makes no gradebook.
     assert not course.folder.exists()
     assert course.release(capsys, "--yes")[0] == 0
 

@@ -87,6 +87,5 @@ def test_stock_nbgrader_gives_the_same_scores(root, tmp_path, monkeypatch, lasti
             assert result["success"], result.get("log", "")[-2000:]
     theirs = gradebook.scores(stock, name)
     assert theirs == gradebook.scores(ours, name)
-    # What a person will grade has no score yet.
     earned = sum(score for score in theirs["warns"].values() if score is not None)
     assert earned == sum(exercise.points for exercise in assignment.exercises)

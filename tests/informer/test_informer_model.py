@@ -58,7 +58,6 @@ def test_counts_are_the_published():
     # With the default sizes of the published class instead of those of its script.
     config = dataclasses.replace(usual, n_encoder_layers=3, n_decoder_layers=2, d_ff=512)
     assert round(count(config) / 1e6, 2) == 11.60
-    # Minutes are one more feature on either side.
     more = dataclasses.replace(usual, minutes=True)
     assert count(more) == 11_330_055 + 2 * D
 

@@ -35,7 +35,6 @@ def test_the_loss_is_what_its_definition_says(n, factor, seed):
     columns = sum(-s[i, i] + s[:, i].logsumexp(0) for i in range(n)) / n
     torch.testing.assert_close(contrastive_loss(s), (rows + columns) / 2)
     torch.testing.assert_close(contrastive_loss(s), contrastive_loss(s.T))
-    # No pair is special: another order of the batch changes nothing.
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     torch.testing.assert_close(contrastive_loss(s[order][:, order]), contrastive_loss(s))
 

@@ -14,7 +14,6 @@ NAMES = sorted(ALL)
 
 
 def with_gradients(module, inputs, call=None):
-    """Outputs, and the gradients of their weighted sum with respect to inputs and weights."""
     inputs = tuple(
         x.clone().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
         for x in inputs

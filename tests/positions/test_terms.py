@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
+from course_lib.positions import WindowBias, window_index
 from course_lib.positions.delta import literal_delta_value, steps
 from course_lib.positions.relative import RelativeBias
 from course_lib.positions.terms import (
@@ -63,7 +64,6 @@ def test_all_terms_are_standard_attention_on_token_plus_position(value_positions
         attend.load_state_dict(standard.state_dict())
         out = attend(x, positions, mask=mask)
         torch.testing.assert_close(out, expected, rtol=0, atol=1e-10)
-        # One table for all sequences, or one for each.
         each = attend(x, positions.expand(2, -1, -1), mask=mask)
         torch.testing.assert_close(each, expected, rtol=0, atol=1e-10)
 
@@ -197,3 +197,52 @@ def test_steps_forget_a_constant():
     v = draw(2, 5, 3)
     torch.testing.assert_close(steps(v + 7), steps(v))
     assert not steps(v)[:, 0].any()
+
+
+SIDES = st.integers(1, 6)
+
+
+def naive_index(rows, columns, multiplier):
+    tokens = [(r, c) for r in range(rows) for c in range(columns)]
+    return torch.tensor(
+        [
+            [(r - s + rows - 1) * multiplier + (c - d + columns - 1) for s, d in tokens]
+            for r, c in tokens
+        ]
+    )
+
+
+def test_the_index_of_the_original_on_two_by_two():
+    wanted = [[4, 3, 1, 0], [5, 4, 2, 1], [7, 6, 4, 3], [8, 7, 5, 4]]
+    assert window_index(2, 2).tolist() == wanted
+
+
+@settings(max_examples=15, deadline=None)
+@given(SIDES, SIDES)
+def test_each_offset_has_one_number_and_each_number_one_offset(rows, columns):
+    index = window_index(rows, columns)
+    assert torch.equal(index, naive_index(rows, columns, 2 * columns - 1))
+    assert index.unique().tolist() == list(range((2 * rows - 1) * (2 * columns - 1)))
+
+
+@settings(max_examples=10, deadline=None)
+@given(SIDES, SIDES, SIDES, SIDES)
+def test_a_smaller_window_reads_the_same_offsets(rows, columns, up, left):
+    bias = WindowBias(2, rows, columns)
+    height, width = min(up, rows), min(left, columns)
+    whole = bias().unflatten(2, (rows, columns)).unflatten(1, (rows, columns))
+    corner = whole[:, :height, :width, :height, :width].flatten(3).flatten(1, 2)
+    assert torch.equal(bias(height, width), corner)
+
+
+def test_the_table_is_drawn_with_small_numbers():
+    table = WindowBias(64, 7, 7, generator=torch.Generator().manual_seed(0)).table
+    assert table.std().item() == pytest.approx(0.02, rel=0.05)
+    assert set(WindowBias(3, 7, 7).state_dict()) == {"table"}
+
+
+test_wrong_sizes_are_refused = refusals(
+    (lambda: window_index(0, 3), "window is 0 x 3"),
+    (lambda: WindowBias(0, 2, 2), "n_heads is 0"),
+    (lambda: WindowBias(1, 2, 2)(3, 2), "3 x 2, wanted at most 2 x 2"),
+)

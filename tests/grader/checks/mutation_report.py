@@ -60,7 +60,6 @@ class Survey:
         return self.mutants - self.rejected - self.equivalent
 
     def line(self) -> str:
-        """The summary line."""
         share = 100 * self.rejected / max(1, self.mutants)
         return (
             f"mutants {self.rejected}/{self.mutants} rejected ({share:.1f} %),"

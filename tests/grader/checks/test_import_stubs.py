@@ -19,7 +19,6 @@ from grader.judge.forkserver import ForkServer
 EXERCISE = find("attention.softmax_gradient")
 RIGHT = "return w * (g - (w * g).sum(-1, keepdim=True))"
 ANSWER = "def softmax_gradient(w, g):\n    "
-# An answer, and whether it uses what it may not.
 ANSWERS = {
     "an answer of its own": (ANSWER + RIGHT, False),
     "an import that it does not use": (

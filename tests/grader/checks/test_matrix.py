@@ -33,7 +33,6 @@ def test_twenty_seeds_over_workers(tmp_path):
 
 @pytest.fixture(scope="module")
 def over_worker(tmp_path_factory):
-    """Grades in a worker of the judge."""
     with worker_grader(tmp_path_factory.mktemp("worker")) as grader:
         yield grader
 
@@ -51,7 +50,6 @@ def test_both_transports_agree(identifier, over_worker):
 
 @pytest.fixture
 def spoiled(monkeypatch):
-    """A copy of the first exercise that a test may spoil."""
     exercise = dataclasses.replace(
         find("attention.scaled_dot_product"),
         mistakes=list(find("attention.scaled_dot_product").mistakes),

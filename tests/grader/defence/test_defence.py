@@ -54,9 +54,6 @@ def above(notebook, exercise):
     return "\n\n".join(found)
 
 
-# The second way: what is printed on the sheet, run in this process.
-
-
 class Second:
     """Gets a key again from the printed code and the printed inputs."""
 
@@ -194,7 +191,6 @@ def rebuilt(said):
 
 
 def form(value):
-    """A value as a key has it."""
     if isinstance(value, torch.Tensor):
         return str(tuple(value.shape))
     if isinstance(value, (tuple, list)) and value and all(map(torch.is_tensor, value)):
@@ -220,8 +216,6 @@ def test_no_key_is_wrong(name, forkserver):
     assert not faults, "\n\n".join(faults)
     assert {*asked} >= {"changed", "seen"}
 
-
-# What is asked about, and what is not.
 
 SPREAD = '''
 import math
@@ -305,7 +299,6 @@ def test_an_answer_that_is_watched_does_what_it_did():
     assert Counter(line for line, name, _ in said["events"] if not name)[21] == 3
     assert names["__traced1__"]("answer", "x")["raised"] == "TypeError"
     assert not names["__traced1__"]("answer", 3000)["whole"]
-    # A key is a whole value, or none.
     assert names["__form1__"](10**39) == ["plain", f"{10**39}"]
     assert names["__form1__"](10**40) == ["other", "int"]
 
@@ -439,7 +432,6 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     path.write_text(path.read_text().replace("# <", "# again <"))
     for file in sorted((course / "submitted" / "cut").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
-    # What a run that was broken off had moved aside comes back first.
     folder.rename(folder.with_name(".03_attention.old"))
     assert defend(course) == 0
     assert "5 sheets, 20 questions, made now 1" in capsys.readouterr().out

@@ -41,7 +41,6 @@ def free_ports(count: int) -> list[int]:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The checkout."""
     return ROOT
 
 
@@ -68,7 +67,6 @@ _GROUPS = {
 
 @pytest.fixture
 def place(tmp_path: Path, settings: Callable[..., HubSettings]) -> HubSettings:
-    """A hub that nobody has made."""
     return settings(
         tmp_path / "hub.toml",
         state=str(tmp_path / "state"),
@@ -118,7 +116,6 @@ class Visitor:
                              allow_redirects=False)  # fmt: skip
 
     def log_in(self) -> Visitor:
-        """Log in with the password and start the student's server."""
         url = self.hub.place.url
         entered = self.enter(self.hub.passwords[self.name])
         assert entered.status_code == 302, entered.text[-500:]
@@ -137,7 +134,6 @@ class Visitor:
         return self
 
     def ask(self, method: str, path: str, *, of: str = "", **more: Any) -> requests.Response:
-        """A request to the student's server, or to another's."""
         url = f"{self.hub.place.url}/user/{of or self.name}/{path}"
         return self.web.request(method, url, timeout=WAIT, allow_redirects=False, **more)
 
@@ -166,7 +162,6 @@ class Visitor:
 
 @pytest.fixture(scope="session")
 def visitor() -> type[Visitor]:
-    """A student's browser: of a hub, by name, for an assignment."""
     return Visitor
 
 

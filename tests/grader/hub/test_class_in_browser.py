@@ -75,8 +75,6 @@ class Desktop:
 
 
 class Student(Desktop):
-    """A student's way through JupyterLab."""
-
     def rows(self, kind):
         return self.page.locator(f"#{kind}_assignments_list > .list_item")
 
@@ -100,7 +98,6 @@ class Student(Desktop):
             self.page.locator(".jp-mod-dirty").wait_for(state="detached")
 
     def validate(self, picture):
-        """Press the button; what it says."""
         self.page.locator(".validate-button").first.click()
         said = self.page.locator(".jp-Dialog #validation-message")
         said.wait_for()
@@ -144,8 +141,6 @@ def log_in(chromium, hub):
 
 
 class Instructor(Desktop):
-    """An instructor's way through Formgrader."""
-
     def open_formgrader(self):
         self.menu("Formgrader")
         self.frame = self.page.frame_locator("iframe").first

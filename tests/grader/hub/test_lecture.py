@@ -67,7 +67,6 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def lecture(place: Path) -> Iterator[Path]:
-    """The page of a lecture that is on."""
     command = [sys.executable, "-m", "course_lib.cli", "hub", "lecture", "05_masks"]
     environment = {**os.environ, "HOME": str(place.parent)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -82,7 +81,6 @@ def lecture(place: Path) -> Iterator[Path]:
 
 
 def until(page: Path, said: str) -> Path:
-    """Wait until a page says something."""
     end = time.monotonic() + 120
     while not (page.exists() and said in page.read_text()):
         assert time.monotonic() < end, page.exists() and page.read_text()

@@ -78,7 +78,6 @@ def test_nothing_is_lost_and_nothing_mixed(handed_in, inbound):
 
 
 def look(name, code):
-    """Run Python in somebody's account; what it prints."""
     done = subprocess.run(
         ["/usr/bin/python3", "-c", code], user=name, group=name, extra_groups=[], cwd="/",
         env={"HOME": pwd.getpwnam(name).pw_dir}, text=True, capture_output=True, check=True,

@@ -265,9 +265,6 @@ def test_notes_are_short_few_and_plain():
     assert len(parsing.plain("x" * 10_000)) == 300
 
 
-# Any number of these in any order.
-
-
 class Quiet:
     """The assignment, which hypothesis would otherwise print in full."""
 
@@ -382,9 +379,6 @@ def test_no_json_at_all_raises_anything_else(quiet, cells):
     except parsing.Unreadable:
         return
     assert len(matching.align(submission, quiet.release)) >= len(ids_of(quiet.release))
-
-
-# A few of them end to end, with real workers.
 
 
 def test_a_split_answer_runs_in_both_halves(judge, solved, assignment, answer_id):

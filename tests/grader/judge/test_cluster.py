@@ -121,7 +121,6 @@ def one_task(student):
     return Task(student, b"{}", "", "k")
 
 
-# Of another version of the course.
 MARKER = SimpleNamespace(
     assignment=SimpleNamespace(name=NAME), seed=SEED, engine="another", limits=LIMITS
 )
@@ -133,7 +132,6 @@ def order_of(task, marker=MARKER):
 
 @pytest.fixture(scope="module")
 def office():
-    """A desk of this process."""
     office = judge_process.JudgeProcess()
     yield office
     office.end()

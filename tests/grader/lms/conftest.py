@@ -65,7 +65,6 @@ class Desk:
         return said.err if code in (2, 130) else json.loads(said.out)
 
     def submitted(self):
-        """Every file below submitted/."""
         there = self.course / "submitted"
         return {p.relative_to(there).as_posix(): p.read_bytes()
                 for p in there.rglob("*") if p.is_file()}  # fmt: skip
@@ -92,7 +91,6 @@ class Desk:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, blank_gradebook, assignment):
-    """A gradebook that knows the assignment."""
     course = tmp_path_factory.mktemp("prepared")
     shutil.copy(blank_gradebook, course)
     with gradebook.prepared(course, NAME, assignment.release):
@@ -110,8 +108,6 @@ def desk(tmp_path, prepared, capsys, monkeypatch):
 
 @pytest.fixture
 def notebook(assignment):
-    """A hand-in that differs by its word."""
-
     def make(word):
         copy = nbformat.from_dict(assignment.release)
         copy.cells.append(nbformat.v4.new_markdown_cell(word, id="last"))
@@ -152,7 +148,6 @@ class Canvas:
         return self.sheet(desk, {}, "roster.csv")
 
     def place(self, desk, login, file, late="", attachment=None):
-        """Where the archive has a student's file."""
         first, last, *_, key = desk.people[login]
         return f"{squeezed(last, first)}{late}_{key}_{attachment or f'9{key}'}_{file}"
 

@@ -24,7 +24,6 @@ CELLS = st.text(alphabet=st.sampled_from('ab,;\t"\n é김.-'), max_size=6)
 def test_it_reads_what_python_reads_and_writes_the_same_bytes(
     rows, quoted, end, encoding, tmp_path_factory
 ):
-    # Which is the separator is told by the header.
     rows = [[f"h{n}" for n in range(len(rows[0]) + 1)], *([*row, "x"] for row in rows)]
     text = io.StringIO()
     csv.writer(text, quoting=quoted, lineterminator=end).writerows(rows)

@@ -123,7 +123,6 @@ class Term:
             system.times = dict.fromkeys(bringing)
             if again:
                 for login in bringing:
-                    # One mistake of each is corrected.
                     self.planted[login].pop(next(iter(self.planted[login])), None)
                     self.write(login)
             files = {system.place(desk, s, f"{NAME}.ipynb"): self.notebooks[s] for s in bringing}

@@ -30,7 +30,6 @@ FORMULA = "=HYPERLINK(<i>1)"
 
 
 def report(exercise, wrong=(), mistake=""):
-    """A report on an answer that fails these requirements, or all of them."""
     held = {p.name: wrong != "all" and p.name not in wrong for p in exercise.properties}
     rows = [Row(p.name, p.says, held[p.name], p.points, "" if held[p.name] else f"{p.name} differs")
             for p in exercise.properties]  # fmt: skip
@@ -240,7 +239,6 @@ def test_nobody_is_named_where_names_are_removed(known, root, graded):
     real = [*named["students"], "zoe"]
     for file in page.parent.iterdir():
         assert not [name for name in real if name in file.read_text()], file
-    # The same numbers, under one pseudonym each, on the page as in the tables.
     assert [*facts["students"]] == [f"student {n:02}" for n in range(1, 11)]
     assert sorted(map(str, facts["students"].values())) == sorted(
         map(str, named["students"].values())
@@ -274,7 +272,6 @@ def test_several_assignments_are_one_page(known, root, graded):
     text = page.read_text()
     assert "<summary>00_start, 6 students</summary>" in text
     assert f"<summary>{NAME}, 10 students</summary>" in text
-    # Every requirement and every misconception stands there once, whatever is folded.
     assert text.count('data-of="reach it"') == len(facts["requirements"])
     assert text.count('data-of="how often"') == len(facts["mistakes"])
 
@@ -335,7 +332,6 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, kno
     assert str(page) in said and "10 students; with fewer than 30" in said
     assert "survives in 2 of 4" in said
     before = page.read_bytes()
-    # A dry run writes nothing; a damaged notebook is named and stops nobody.
     (known.course / "autograded" / "weak-0" / NAME / f"{NAME}.ipynb").write_text('{"cells": [')
     assert main(["analyse", *course, "--dry-run", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -473,7 +469,6 @@ def test_the_page_in_a_browser(tmp_path, root, assignment, graded, chromium, ser
             assert loaded == [address + "index.html"]
             found = Axe().run(page).response["violations"]
             assert not [(v["id"], v["nodes"][0]["html"][:200]) for v in found]
-            # Every picture says what it shows, and has a size.
             for picture in page.locator("svg").all():
                 assert picture.get_attribute("aria-label")
                 assert picture.evaluate("e => e.getBoundingClientRect().width") > 20

@@ -51,7 +51,6 @@ def LINE(job: Job) -> Outcome:
 
 
 def handed_in(student: str, folder: Path, difference: float = 0.5, sure: int = 70):
-    """A student's honest hand-in."""
     question = one_seed.question_of(LINE, "steeper")
     made = one_seed.predicted(NAME, question, student, difference, sure, named=student == "s-03")
     made = replace(made, word=WORD)
@@ -181,7 +180,6 @@ def change(part, **values):
     return lambda record: record[part].update(values)
 
 
-# A hand-in with another value in one field, and with a record that is changed.
 OTHER = {
     "no records": ("records", [], "not run yet"),
     "another question": ("question", "line/other", "is about 'line/other'"),
@@ -257,7 +255,6 @@ def test_an_interrupted_run_goes_on_where_it_was(place, tmp_path):
         whole = one_seed.run(half, stopping, path, place, progress=False)
         half = one_seed.read(path.read_bytes())
     assert calls == ["steep", "flat", "flat"] and half == whole and len(whole.records) == 2
-    # A word asks for another seed, and leaves nothing of the old one.
     other = one_seed.run(replace(whole, word="w"), stopping, path, place, progress=False)
     assert {record.seed for record in other.records} == {other.seed} != {whole.seed}
 
