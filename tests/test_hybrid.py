@@ -3,13 +3,7 @@
 import pytest
 import torch
 
-from course_lib.hybrid import (
-    Hybrid,
-    HybridConfig,
-    InvertedBottleneck,
-    RelativeBlock,
-    hybrid_cifar,
-)
+from course_lib.hybrid import Hybrid, HybridConfig, InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_tests.refusals import refusals
 
 

@@ -11,16 +11,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from course_lib.plots import (
-    INK,
-    PALETTE,
-    WIDEST,
-    attention_map,
-    bars,
-    canvas,
-    curves,
-    table,
-)
+from course_lib.plots import INK, PALETTE, WIDEST, attention_map, bars, canvas, curves, table
 from course_tests.browser.page_survey import letters
 from course_tests.refusals import refusals
 

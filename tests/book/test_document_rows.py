@@ -14,15 +14,7 @@ import docutils.nodes
 import pytest
 import yaml
 
-from course_lib.book.cards import (
-    above,
-    claims,
-    lead,
-    lines,
-    margins,
-    shared,
-    table,
-)
+from course_lib.book.cards import above, claims, lead, lines, margins, shared, table
 from course_lib.book.document_rows import (
     BENCHMARKS,
     NO_PAIR,

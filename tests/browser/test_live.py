@@ -19,11 +19,7 @@ from course_lib.figures.live_translator import translate
 from course_lib.figures.models import MODELS, model_files, write_models
 from course_lib.trained import load_writer
 from course_lib.vit import load_picture
-from course_tests.browser.live import (
-    FIGURES,
-    apart,
-    live,
-)
+from course_tests.browser.live import FIGURES, apart, live
 
 pytestmark = pytest.mark.browser
 # Doubles have 16 digits; what is asked of the other figures leaves six of them. Without norms a

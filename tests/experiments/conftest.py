@@ -10,12 +10,7 @@ import torch
 
 from course_lib.data import Cifar10, shape_images
 from course_lib.data.ett import Ett
-from course_lib.experiments import (
-    informer_ablations,
-    informer_oil,
-    scan_orders,
-    vit_ablations,
-)
+from course_lib.experiments import informer_ablations, informer_oil, scan_orders, vit_ablations
 from course_lib.experiments.registry import Experiment, Job, Outcome
 
 

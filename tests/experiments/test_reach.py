@@ -54,9 +54,7 @@ def runs(size: str, gain: float, n: int = 3) -> list[Record]:
     flat = [{"epoch": i, "loss": 0.5} for i in (1, 2)]
     return [
         replace(
-            record(arm, seed, 0.5 + (gain + 0.001 * seed) * (arm == "big")),
-            size=size,
-            metrics=flat,
+            record(arm, seed, 0.5 + (gain + 0.001 * seed) * (arm == "big")), size=size, metrics=flat
         )
         for seed in range(n)
         for arm in ("small", "big")

@@ -203,10 +203,7 @@ test_what_is_unknown_is_refused = refusals(
         lambda: contrastive.Scorer("both", contrastive.CPU, torch.Generator()),
         "layout is 'both', wanted one of separate",
     ),
-    (
-        lambda: cost.RecallModel("dense", cost.CPU, 0),
-        "kind is 'dense', wanted one of full, window",
-    ),
+    (lambda: cost.RecallModel("dense", cost.CPU, 0), "kind is 'dense', wanted one of full, window"),
     (
         lambda: extrapolation.LanguageModel(
             dataclasses.replace(extrapolation.CPU, positions="nope"), 10, torch.Generator()

@@ -87,10 +87,7 @@ test_misfits_are_refused = refusals(
     (lambda: LearnedPositions(0, 4), "max_len is 0, wanted at least 1"),
     (lambda: LearnedPositions(4, 8)(torch.zeros(3, 8), -1), "from place -1"),
     (lambda: LearnedPositions(4, 8)(torch.zeros(3, 1)), "of width 1 "),
-    (
-        lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2),
-        "with more than 2 rows",
-    ),
+    (lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2), "with more than 2 rows"),
     (
         lambda: resample_grid(torch.zeros(17, 3), (4, 4), (6, 6)),
         "the table has 17 places, wanted 4 x 4 behind 0",

@@ -137,10 +137,7 @@ def test_alibi_learns_and_saves_nothing():
 
 
 test_misfits_are_refused = refusals(
-    (
-        lambda: t5_bucket(torch.tensor(1), n_buckets=6),
-        "n_buckets is 6, wanted a positive multi",
-    ),
+    (lambda: t5_bucket(torch.tensor(1), n_buckets=6), "n_buckets is 6, wanted a positive multi"),
     (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
     (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
     (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),

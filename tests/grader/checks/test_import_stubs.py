@@ -55,10 +55,7 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with (
-        ForkServer(tmp_path_factory.mktemp("kits")) as forkserver,
-        Worker(forkserver) as worker,
-    ):
+    with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver, Worker(forkserver) as worker:
         yield worker
 
 

@@ -100,10 +100,7 @@ def cheap(trial):
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with (
-        ForkServer(tmp_path_factory.mktemp("kits")) as forkserver,
-        Worker(forkserver) as worker,
-    ):
+    with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver, Worker(forkserver) as worker:
         yield worker
 
 

@@ -182,10 +182,7 @@ def test_a_deleted_graded_cell_is_judged_at_the_end(judge, solved, assignment):
 def test_a_worker_that_cannot_start_is_nobodys_zero(tmp_path):
     package = sandbox_package.build(tmp_path)
     (package / "grader/judge/forkserver_process.py").unlink()
-    with (
-        ForkServer(tmp_path) as forkserver,
-        pytest.raises(WorkerFailed, match="did not start"),
-    ):
+    with ForkServer(tmp_path) as forkserver, pytest.raises(WorkerFailed, match="did not start"):
         Worker(forkserver)
 
 

@@ -7,12 +7,7 @@ import time
 import pytest
 import torch
 
-from grader.judge.forkserver import (
-    ForkServer,
-    ForkServerLost,
-    JudgeDied,
-    WorkerFailed,
-)
+from grader.judge.forkserver import ForkServer, ForkServerLost, JudgeDied, WorkerFailed
 from grader.judge.pool import Pool
 
 
