@@ -54,10 +54,7 @@ def module():
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with (
-        ForkServer(tmp_path_factory.mktemp("kit")) as forkserver,
-        Worker(forkserver) as worker,
-    ):
+    with ForkServer(tmp_path_factory.mktemp("kit")) as forkserver, Worker(forkserver) as worker:
         assert worker.run(SOURCE) == []
         yield worker
 
