@@ -115,7 +115,7 @@ def test_rate_counts_the_links_of_a_batch_together():
     assert alignment_error_rate(nothing, gold) == 1.0
 
 
-def test_possible_links_may_be_drawn_or_left_out() -> None:
+def test_possible_links_may_be_drawn_or_left_out():
     sure = torch.tensor([[True, False, False], [False, True, False]])
     possible = torch.tensor([[True, True, False], [False, True, False]])
     drawn = torch.tensor([[True, True, False], [False, False, True]])

@@ -9,7 +9,7 @@ from course_lib import masks
 from course_tests.refusals import refusals
 
 
-def random_mask(*shape: int, seed: int = 0) -> torch.Tensor:
+def random_mask(*shape, seed=0):
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) > 0.4
 
 

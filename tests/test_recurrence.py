@@ -11,7 +11,7 @@ CELLS = {"rnn": (nn.RNN, rnn_step), "gru": (nn.GRU, gru_step), "lstm": (nn.LSTM,
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_values_and_gradients_are_those_of_the_module(name: str) -> None:
+def test_values_and_gradients_are_those_of_the_module(name):
     torch.manual_seed(0)
     kind, step = CELLS[name]
     module = kind(3, 5, batch_first=True, dtype=torch.float64)

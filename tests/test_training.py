@@ -287,11 +287,11 @@ test_errors_name_what_came_and_what_was_wanted = refusals(
 )
 
 
-def test_mixed_precision_trains_in_single_precision_weights() -> None:
+def test_mixed_precision_trains_in_single_precision_weights():
     x = torch.linspace(-1, 1, 64)[:, None]
     seen = []
 
-    def loss(model: nn.Module, batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    def loss(model, batch):
         out = model(batch[0])
         seen.append(out.dtype)
         return (out.float() - 3 * batch[0]).square().mean()
@@ -490,7 +490,7 @@ def test_each_row_is_logged_once_also_over_a_resumed_run(tmp_path):
     assert [{k: v for k, v in row.items() if k != "seconds"} for row in rows] == history
 
 
-def test_weights_do_not_count_and_shared_memory_counts_once() -> None:
+def test_weights_do_not_count_and_shared_memory_counts_once():
     layer = nn.Linear(8, 8, bias=False)
     x = torch.ones(4, 8)
     assert saved_bytes(lambda: layer(x).sum()) == 4 * 8 * 4
@@ -498,7 +498,7 @@ def test_weights_do_not_count_and_shared_memory_counts_once() -> None:
     assert saved_bytes(lambda: (layer(x) * 2).exp().sum()) == 2 * 4 * 8 * 4
 
 
-def test_nothing_is_kept_without_a_gradient() -> None:
+def test_nothing_is_kept_without_a_gradient():
     layer = nn.Linear(8, 8)
     with torch.no_grad():
         assert saved_bytes(lambda: layer(torch.ones(4, 8)).sum()) == 0

@@ -1,15 +1,13 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from course_lib.data import DataError, Ett, ett_windows, load_ett
-from course_lib.data.ett import COLUMNS, FILES, EttName, made_ett, read_csv, time_features
+from course_lib.data.ett import COLUMNS, FILES, made_ett, read_csv, time_features
 from course_tests.refusals import refusals
 
 
-def made(name: EttName = "ETTh1", rows: int | None = None) -> Ett:
+def made(name="ETTh1", rows=None):
     per_hour = 1 if name == "ETTh1" else 4
     rows = rows or 17_420 * per_hour
     step = np.timedelta64(60 // per_hour, "m")
@@ -19,7 +17,7 @@ def made(name: EttName = "ETTh1", rows: int | None = None) -> Ett:
 
 
 @pytest.mark.parametrize(("name", "factor"), [("ETTh1", 1), ("ETTm1", 4)])
-def test_splits_are_twelve_four_and_four_months(name: EttName, factor: int) -> None:
+def test_splits_are_twelve_four_and_four_months(name, factor):
     ett = made(name)
     sizes = [ett.rows(split).stop - ett.rows(split).start for split in ("train", "valid", "test")]
     assert sizes == [8640 * factor, 2880 * factor, 2880 * factor]
@@ -28,7 +26,7 @@ def test_splits_are_twelve_four_and_four_months(name: EttName, factor: int) -> N
 
 
 @pytest.mark.parametrize("pred_len", [1, 24, 168])
-def test_every_window_of_the_test_split_is_kept(pred_len: int) -> None:
+def test_every_window_of_the_test_split_is_kept(pred_len):
     windows = ett_windows(made(), "test", 96, pred_len)
     assert len(windows) == 2880 - pred_len + 1
     assert windows.x.shape == (2880 - pred_len + 1, 96, 7)
@@ -36,10 +34,10 @@ def test_every_window_of_the_test_split_is_kept(pred_len: int) -> None:
     assert len(ett_windows(made(), "train", 96, pred_len)) == 8640 - 96 - pred_len + 1
 
 
-def test_windows_hold_the_rows_they_should() -> None:
+def test_windows_hold_the_rows_they_should():
     ett = made()
     for split, first in (("train", 0), ("valid", 8640 - 96), ("test", 11_520 - 96)):
-        windows = ett_windows(ett, split, 96, 24)  # type: ignore[arg-type]
+        windows = ett_windows(ett, split, 96, 24)
         for i in (0, 17, len(windows) - 1):
             rows = ett.values[first + i : first + i + 120]
             both = torch.cat([windows.x[i], windows.y[i]]) * windows.std + windows.mean
@@ -47,7 +45,7 @@ def test_windows_hold_the_rows_they_should() -> None:
     assert first + len(windows) - 1 + 120 == 14_400
 
 
-def test_scaling_is_fitted_on_training_rows_alone() -> None:
+def test_scaling_is_fitted_on_training_rows_alone():
     ett = made()
     changed = Ett(ett.name, ett.dates, ett.values.copy(), "")
     changed.values[8640:] *= 100
@@ -61,7 +59,7 @@ def test_scaling_is_fitted_on_training_rows_alone() -> None:
 
 
 @pytest.mark.parametrize("rows", [slice(None), made().rows("train")])
-def test_a_column_that_does_not_change_in_training_keeps_its_size(rows: slice) -> None:
+def test_a_column_that_does_not_change_in_training_keeps_its_size(rows):
     ett = made()
     ett.values[rows, 3] = 0.1
     windows = ett_windows(ett, "test", 24, 6)
@@ -70,7 +68,7 @@ def test_a_column_that_does_not_change_in_training_keeps_its_size(rows: slice) -
     np.testing.assert_allclose(windows.y[0, :, 3], test[:6] - 0.1, atol=1e-6)
 
 
-def test_time_features_by_hand() -> None:
+def test_time_features_by_hand():
     # A Monday, and the last minute of a leap year (a Saturday).
     dates = np.array(["2016-07-04T00:00", "2016-12-31T23:59"], "datetime64[m]")
     got = time_features(dates, minutes=True)
@@ -93,7 +91,7 @@ test_what_does_not_fit_is_refused = refusals(
 )
 
 
-def write(path: Path, lines: list[str]) -> Path:
+def write(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -102,7 +100,7 @@ HEADER = "date," + ",".join(COLUMNS)
 ROW = "2016-07-01 00:00:00,1,2,3,4,5,6,7"
 
 
-def test_columns_are_found_by_name(tmp_path: Path) -> None:
+def test_columns_are_found_by_name(tmp_path):
     header = "OT,date," + ",".join(COLUMNS[:-1])
     path = write(tmp_path / "a.csv", [header, "7,2016-07-01 00:00:00,1,2,3,4,5,6"])
     dates, values = read_csv(path)
@@ -123,7 +121,7 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
         ([], "column date, HUFL"),
     ],
 )
-def test_bad_files_are_named_with_the_line(tmp_path: Path, lines: list[str], message: str) -> None:
+def test_bad_files_are_named_with_the_line(tmp_path, lines, message):
     path = write(tmp_path / "bad.csv", lines)
     with pytest.raises(DataError, match=message) as caught:
         read_csv(path)
@@ -137,9 +135,7 @@ def test_bad_files_are_named_with_the_line(tmp_path: Path, lines: list[str], mes
         ("ETTm1", 69_680, "2018-06-26T19:45", 9.777999877929688),
     ],
 )
-def test_real_rows_first_and_last_values(
-    course_data: Path, name: EttName, rows: int, last_date: str, last: float
-) -> None:
+def test_real_rows_first_and_last_values(course_data, name, rows, last_date, last):
     ett = load_ett(name)
     assert ett.values.shape == (rows, 7)
     assert str(ett.dates[0]) == "2016-07-01T00:00" and str(ett.dates[-1]) == last_date
@@ -150,7 +146,7 @@ def test_real_rows_first_and_last_values(
     assert f"sha256:{ett.sha256}" == FILES[name].checksum
 
 
-def test_a_made_series_has_days_and_fits_all_splits() -> None:
+def test_a_made_series_has_days_and_fits_all_splits():
     ett = made_ett(1)
     assert np.array_equal(ett.values, made_ett(1).values)
     assert not np.array_equal(ett.values, made_ett(2).values)

@@ -1,18 +1,16 @@
 """Real texts: two sets of sentence pairs, and Shakespeare."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from course_lib.data import SONNET, load_shakespeare, multi30k, tatoeba
 from course_lib.data.multi30k import ParallelText, load_multi30k
-from course_lib.data.shapes import COLOURS, QUADRANTS, SHAPES, ShapeImages, shape_images
+from course_lib.data.shapes import COLOURS, QUADRANTS, SHAPES, shape_images
 from course_lib.data.tatoeba import load_tatoeba
 from course_tests.refusals import refusals
 
 
-def test_pairs_that_share_a_sentence_are_in_one_split() -> None:
+def test_pairs_that_share_a_sentence_are_in_one_split():
     chain = [(f"k{i}", f"e{i // 2}") for i in range(40)] + [(f"k{i}", f"e{i}") for i in range(20)]
     alone = [(f"a{i}", f"b{i}") for i in range(400)]
     splits = [tatoeba._split([*chain, *alone], split) for split in ("train", "valid", "test")]
@@ -29,10 +27,10 @@ test_what_is_no_split_or_no_pair_is_refused = refusals(
 )
 
 
-def test_the_real_pairs(course_data: Path) -> None:
+def test_the_real_pairs(course_data):
     sizes = {"train": 29_000, "valid": 1_014, "test_2016": 1_000, "test_2017": 1_000}
     for split, size in sizes.items():
-        assert len(load_multi30k(split)) == size  # type: ignore[arg-type]
+        assert len(load_multi30k(split)) == size
     text = load_multi30k("test_2016")
     assert text.source[12] == "Eine Frau, die in einer Küche eine Schale mit Essen hält."
     assert text.turned().source[12] == "A woman holding a bowl of food in a kitchen."
@@ -49,7 +47,7 @@ def test_the_real_pairs(course_data: Path) -> None:
     assert all((course_data / file.name).is_file() for file in multi30k.FILES.values())
 
 
-def test_the_published_text_is_cut_as_others_cut_it(course_data: Path) -> None:
+def test_the_published_text_is_cut_as_others_cut_it(course_data):
     train, valid = load_shakespeare()
     assert (len(train), len(valid), len(set(train))) == (1_003_854, 111_540, 65)
     assert train.startswith("First Citizen:\nBefore we proceed any further")
@@ -57,25 +55,25 @@ def test_the_published_text_is_cut_as_others_cut_it(course_data: Path) -> None:
     assert not any(line in train + valid for line in SONNET.splitlines())
 
 
-def make(n: int = 500, n_shapes: int = 2, seed: int = 0, **kwargs: float) -> ShapeImages:
-    return shape_images(n, torch.Generator().manual_seed(seed), n_shapes=n_shapes, **kwargs)  # type: ignore[arg-type]
+def make(n=500, n_shapes=2, seed=0, **kwargs):
+    return shape_images(n, torch.Generator().manual_seed(seed), n_shapes=n_shapes, **kwargs)
 
 
-def test_images_are_floats_in_the_unit_interval() -> None:
+def test_images_are_floats_in_the_unit_interval():
     made = make(8)
     assert made.images.shape == (8, 3, 32, 32) and made.images.dtype == torch.float32
     assert made.images.min() >= 0 and made.images.max() <= 1
 
 
 @pytest.mark.parametrize("n_shapes", [1, 2])
-def test_all_labels_occur_about_equally(n_shapes: int) -> None:
+def test_all_labels_occur_about_equally(n_shapes):
     made = make(3000, n_shapes)
     for labels, names in ((made.shape, SHAPES), (made.colour, COLOURS), (made.quadrant, QUADRANTS)):
         share = labels.flatten().bincount(minlength=len(names)) / labels.numel()
         assert (share - 1 / len(names)).abs().max() < 0.04
 
 
-def test_the_labels_describe_the_pixels() -> None:
+def test_the_labels_describe_the_pixels():
     """The pixels of each shape's colour are centred where the label says, in that quadrant."""
     made = make(300, noise=0.0)
     rgb = torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]]).float()
@@ -100,10 +98,10 @@ test_bad_arguments_are_refused = refusals(
 )
 
 
-def test_left_of_needs_two_shapes() -> None:
+def test_left_of_needs_two_shapes():
     with pytest.raises(ValueError, match="has 1 shape, wanted 2"):
         _ = make(1, 1).left_of
 
 
-def test_no_pictures() -> None:
+def test_no_pictures():
     assert len(make(0)) == 0

@@ -13,7 +13,7 @@ TINY = replace(extrapolation.CPU, n_layers=1, length=10, n_sentences=30, n_test=
 TINY = replace(TINY, n_heads=2, d_ff=8, batch_size=2, epochs=2, steps=2, warmup=1)
 
 
-def test_test_text_is_the_same_for_all_seeds_and_nobody_trains_on_it() -> None:
+def test_test_text_is_the_same_for_all_seeds_and_nobody_trains_on_it():
     a, b = make_corpus(TINY, 0), make_corpus(TINY, 1)
     words = [[corpus.vocabulary.tokens[i] for i in corpus.test.flatten()] for corpus in (a, b)]
     assert words[0] == words[1] and a.test.shape == (4, 41)
@@ -23,7 +23,7 @@ def test_test_text_is_the_same_for_all_seeds_and_nobody_trains_on_it() -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_arm_is_trained_and_measured_over_the_place(scheme, train) -> None:
+def test_an_arm_is_trained_and_measured_over_the_place(scheme, train):
     outcome = train(extrapolation.EXPERIMENT, asdict(replace(TINY, positions=scheme)))
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     places = outcome.results["loss_by_place"]
@@ -33,15 +33,15 @@ def test_an_arm_is_trained_and_measured_over_the_place(scheme, train) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_no_token_sees_those_after_it(scheme: str) -> None:
-    model = LanguageModel(replace(TINY, positions=scheme), 10, seeded_generator(0))  # type: ignore[arg-type]
+def test_no_token_sees_those_after_it(scheme):
+    model = LanguageModel(replace(TINY, positions=scheme), 10, seeded_generator(0))
     tokens = torch.randint(10, (1, 20), generator=seeded_generator(1))
     later = tokens.clone()
     later[0, 12:] = (later[0, 12:] + 1) % 10
     assert torch.allclose(model(tokens)[:, :12], model(later)[:, :12], atol=1e-5)
 
 
-def test_only_without_positions_the_order_before_the_last_token_does_not_matter() -> None:
+def test_only_without_positions_the_order_before_the_last_token_does_not_matter():
     tokens = torch.tensor([[1, 2, 3, 4, 5, 6]])
     turned = torch.tensor([[3, 5, 1, 2, 4, 6]])
     for scheme in SCHEMES:
@@ -51,7 +51,7 @@ def test_only_without_positions_the_order_before_the_last_token_does_not_matter(
         assert same == (scheme == "none"), scheme
 
 
-def test_losses_are_those_of_the_next_token() -> None:
+def test_losses_are_those_of_the_next_token():
     model = LanguageModel(TINY, 10, seeded_generator(0))
     tokens = torch.randint(10, (2, 6), generator=seeded_generator(1))
     found = losses(model, tokens)
@@ -60,7 +60,7 @@ def test_losses_are_those_of_the_next_token() -> None:
     assert found[1, 3].item() == pytest.approx(-log_p[1, 3, tokens[1, 4]].item(), rel=1e-5)
 
 
-def test_arms_of_the_depth_experiment_differ_in_what_their_names_say() -> None:
+def test_arms_of_the_depth_experiment_differ_in_what_their_names_say():
     for arm, settings in norm_depth.ARMS.items():
         norm, depth, *warm = arm.split("-")
         assert (settings["norm"], settings["n_layers"]) == (norm, int(depth))

@@ -1,10 +1,8 @@
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
-from course_lib.data.ett import Ett, ett_windows
+from course_lib.data.ett import ett_windows
 from course_lib.experiments import informer_ablations as ablations
 
 TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
@@ -21,7 +19,7 @@ def run(train):
     return run
 
 
-def test_every_arm_runs_and_no_two_are_the_same_model(run) -> None:
+def test_every_arm_runs_and_no_two_are_the_same_model(run):
     outcomes = {arm: run(arm) for arm in ablations.ARMS}
     for arm, outcome in outcomes.items():
         assert outcome.results["mse"] > 0 and outcome.results["mae"] > 0
@@ -29,43 +27,41 @@ def test_every_arm_runs_and_no_two_are_the_same_model(run) -> None:
     assert len({round(o.results["mse"], 9) for o in outcomes.values()}) == len(outcomes)
 
 
-def test_the_seed_decides(run) -> None:
+def test_the_seed_decides(run):
     a, b, c = (run("cross", seed) for seed in (1, 1, 2))
     assert a.results == b.results != c.results
 
 
-def test_a_run_cut_off_goes_on_from_its_checkpoint(run) -> None:
+def test_a_run_cut_off_goes_on_from_its_checkpoint(run):
     whole = run("rotary", schedule="halving")
     run("rotary", name="cut", schedule="halving", rounds=1)
     assert run("rotary", name="cut", schedule="halving").results == whole.results
 
 
-def test_errors_are_means_over_windows_steps_and_variables(series: Callable[[str], Ett]) -> None:
+def test_errors_are_means_over_windows_steps_and_variables(series):
     windows = ett_windows(series("ETTh1"), "test", 8, 4)
     found = ablations.measure(lambda x, *_: x[:, -4:] * 0 + 0.5, windows)
     assert found["mse"] == pytest.approx(float((windows.y - 0.5).square().mean()), rel=1e-5)
     assert found["mae"] == pytest.approx(float((windows.y - 0.5).abs().mean()), rel=1e-5)
 
 
-def test_a_linear_map_forecasts_what_is_linear(run) -> None:
+def test_a_linear_map_forecasts_what_is_linear(run):
     assert run("linear").results["mse"] < 1e-3 and run("repeat-last").results["mse"] > 1e-2
 
 
-def test_training_with_patience_ends_early_and_keeps_the_best_round(
-    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_with_patience_ends_early_and_keeps_the_best_round(run, tmp_path, monkeypatch):
     errors = [5.0, 3.0, 4.0, 3.5, 1.0]
-    asked: list[float] = []
+    asked = []
     cut_at = None
 
-    def measure(*args: object, **kwargs: object) -> dict[str, float]:
+    def measure(*args, **kwargs):
         if len(asked) == cut_at:
             raise KeyboardInterrupt
         asked.append(errors[len(asked)])
         return {"mse": asked[-1], "mae": 1.0}
 
     monkeypatch.setattr(ablations, "measure", measure)
-    settings: dict[str, object] = {"schedule": "halving", "rounds": 5}
+    settings = {"schedule": "halving", "rounds": 5}
     whole = run("vanilla", name="whole", **settings, patience=2)
     assert [row["valid_mse"] for row in whole.metrics] == errors[:4]
     assert [path.name for path in (tmp_path / "whole").iterdir()] == ["c.pt"]

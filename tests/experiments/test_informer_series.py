@@ -1,11 +1,10 @@
 from dataclasses import asdict, replace
-from typing import Any
 
 import pytest
 
 from course_lib.experiments import informer_ablations as ablations
 from course_lib.experiments import informer_series as series
-from course_lib.informer import Informer, InformerConfig
+from course_lib.informer import Informer
 
 TINY = replace(ablations.CPU, seq_len=8, label_len=4, pred_len=4, d_model=8, n_heads=2, d_ff=8)
 TINY = replace(TINY, rounds=1, steps=1, batch_size=4)
@@ -34,7 +33,7 @@ def run(train):
     ],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_every_arm_runs_on_its_series(what, arm, length, run, asked: list[str]) -> None:
+def test_every_arm_runs_on_its_series(what, arm, length, run, asked):
     results = run(what, arm, **SHORT, seq_len=length).results
     assert results["mse"] > 0
     if what is series.ETTM1:
@@ -46,13 +45,11 @@ def test_every_arm_runs_on_its_series(what, arm, length, run, asked: list[str]) 
         assert ("n_parameters" in results) == (arm not in series._ALONE)
 
 
-def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(
-    run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[InformerConfig] = []
+def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(run, monkeypatch):
+    made = []
 
     class Watched(Informer):
-        def __init__(self, config: InformerConfig) -> None:
+        def __init__(self, config):
             made.append(config)
             super().__init__(config)
 
@@ -64,14 +61,14 @@ def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(
     assert made[1].rules.factor == 3 and made[1].rules.lazy == "sum" and made[1].rules.leak
 
 
-def test_the_tokens_are_compared_from_one_level_at_least() -> None:
+def test_the_tokens_are_compared_from_one_level_at_least():
     levels = {arm: config.get("level") for arm, config in series.TOKENS.arms.items()}
     assert levels["informer"] is None and levels["informer-last"] == "last"
     assert levels["patches"] == levels["channels"] == "window"
     assert series.TOKENS.config("informer", "cpu") == ablations.EXPERIMENT.config("vanilla", "cpu")
 
 
-def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows() -> None:
+def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows():
     windows = ("series", "seq_len", "label_len", "pred_len")
     for name, setting in series._SETTINGS.items():
         seen = [
@@ -85,8 +82,8 @@ def test_an_informer_and_its_rivals_read_and_forecast_the_same_windows() -> None
 
 
 @pytest.mark.parametrize("arm", series.PUBLISHED.arms)
-def test_a_published_setting_is_one(arm: str) -> None:
-    config: dict[str, Any] = series.PUBLISHED.config(arm, "full")
+def test_a_published_setting_is_one(arm):
+    config = series.PUBLISHED.config(arm, "full")
     assert arm == f"{config['series'].lower()}-{config['pred_len']}"
     rows = {"ETTh1": 8_640, "ETTm1": 34_560}[config["series"]]
     windows = rows - config["seq_len"] - config["pred_len"] + 1
@@ -94,7 +91,7 @@ def test_a_published_setting_is_one(arm: str) -> None:
     assert config["label_len"] <= config["seq_len"]
 
 
-def test_questions_about_horizons_are_about_arms_of_the_same_series() -> None:
+def test_questions_about_horizons_are_about_arms_of_the_same_series():
     for question in series.HORIZONS.questions:
         configs = [series.HORIZONS.config(arm, "cpu") for arm in question.arms]
         assert configs[0]["series"] == configs[1]["series"] and question.sign == -1

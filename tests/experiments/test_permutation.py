@@ -1,9 +1,5 @@
 """Shuffled patches, scans and scenes: what is run is what is said."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -22,7 +18,7 @@ SMALL = {"n_train": 200, "n_watched": 20, "n_test": 50, "epochs": 2, "d_model": 
 SMALL |= {"n_layers": 1, "n_heads": 2, "d_ff": 32, "widths": (4, 8), "n_blocks": (1, 1)}
 
 
-def test_positions_that_come_along_change_nothing(run) -> None:
+def test_positions_that_come_along_change_nothing(run):
     told = run(permutation.EXPERIMENT, "vit", **SMALL).results
     as_it_was = told["patches_shuffled"]["as it was"]
     assert as_it_was == told["accuracy"]
@@ -31,13 +27,13 @@ def test_positions_that_come_along_change_nothing(run) -> None:
     assert set(told["patches_shuffled"]) == {"as it was", *(f"grid {g}" for g in (2, 4, 8, 16))}
 
 
-def test_without_positions_no_order_of_patches_matters(run) -> None:
+def test_without_positions_no_order_of_patches_matters(run):
     none = run(permutation.EXPERIMENT, "vit", positions="none", **SMALL).results
     told = none["patches_shuffled"]
     assert told["as it was"] == told["grid 2"] == told["grid 8"]
 
 
-def test_one_order_is_the_seeds(tmp_path: Path) -> None:
+def test_one_order_is_the_seeds(tmp_path):
     pictures = torch.arange(3 * 32 * 32).view(1, 3, 32, 32) % 251
     config = permutation.EXPERIMENT.config("vit-one-order", "cpu")
     made = [
@@ -52,12 +48,12 @@ def test_one_order_is_the_seeds(tmp_path: Path) -> None:
     assert torch.equal(made[0].flatten().sort().values, pictures.flatten().sort().values)
 
 
-def test_convolutions_have_no_positions_and_keep_no_weights(run) -> None:
+def test_convolutions_have_no_positions_and_keep_no_weights(run):
     outcome = run(permutation.EXPERIMENT, "resnet", **SMALL)
     assert "positions_too" not in outcome.results and outcome.weights is None
 
 
-def test_rows_of_generated_pictures_pack_better_than_noise(run) -> None:
+def test_rows_of_generated_pictures_pack_better_than_noise(run):
     of = scan_orders.EXPERIMENT
     shares = {
         arm: run(of, arm, n_pictures=20).results["packed_share"]
@@ -68,7 +64,7 @@ def test_rows_of_generated_pictures_pack_better_than_noise(run) -> None:
     assert again.results["packed_share"] == shares["raster"] and again.data[0].variant == "shapes"
 
 
-def test_a_scene_is_asked_about_at_two_sizes(run) -> None:
+def test_a_scene_is_asked_about_at_two_sizes(run):
     small = {"n_train": 64, "n_test": 20, "steps": 2}
     for arm in ("learned", "mixed"):
         told = run(scene_positions.EXPERIMENT, arm, **small)

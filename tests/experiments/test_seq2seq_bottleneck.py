@@ -7,7 +7,6 @@ from course_lib.decoding import Decoded
 from course_lib.experiments import SHIPPED_RESULTS, load_record
 from course_lib.experiments import seq2seq_bottleneck as bottleneck
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
 
 KEPT = load_record(SHIPPED_RESULTS / "seq2seq-bottleneck" / "gru-cpu-0.json")
 
@@ -16,7 +15,7 @@ TINY = bottleneck.BottleneckConfig(
 )
 
 
-def test_an_arm_is_measured_over_length(train) -> None:
+def test_an_arm_is_measured_over_length(train):
     outcome = train(bottleneck.EXPERIMENT, asdict(TINY) | {"cell": "gru", "attention": "general"})
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     counts = outcome.results["n_by_length"]
@@ -25,13 +24,13 @@ def test_an_arm_is_measured_over_length(train) -> None:
     assert mean == pytest.approx(outcome.results["exact"], abs=1e-3)
 
 
-def test_data_of_two_seeds_share_the_test_sentences() -> None:
+def test_data_of_two_seeds_share_the_test_sentences():
     a, b = bottleneck.make_data(TINY, 0), bottleneck.make_data(TINY, 1)
     assert a.test == b.test and a.train != b.train and a.sha256 != b.sha256
     assert not {pair.source for pair in a.train} & {pair.source for pair in a.test}
 
 
-def test_exact_match_needs_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_match_needs_every_word(monkeypatch):
     """A model that knows all answers gets 1, and 0 once each answer lacks a word."""
     data = bottleneck.make_data(TINY, 0)
     config = bottleneck.Seq2SeqConfig(len(data.source), len(data.target), d_model=8)
@@ -45,7 +44,7 @@ def test_exact_match_needs_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bottleneck.exact_matches(model, data, known) == [right] * len(known)
 
 
-def record(arm: str, seed: int, short: float, long: float) -> Record:
+def record(arm, seed, short, long):
     return replace(
         KEPT,
         arm=arm,
@@ -59,15 +58,15 @@ def record(arm: str, seed: int, short: float, long: float) -> Record:
     )
 
 
-def test_share_weighs_lengths_by_their_counts() -> None:
+def test_share_weighs_lengths_by_their_counts():
     made = record("gru", 0, short=1.0, long=0.2)
     assert bottleneck.share(made, shortest=11) == pytest.approx(0.2)
     assert bottleneck.share(made, longest=5) == 1.0
     assert bottleneck.share(made) == pytest.approx((10 * 1 + 10 * 0.5 + 40 * 0.2) / 60)
 
 
-def test_conclusions_follow_the_numbers() -> None:
-    def outcomes(gain: float) -> list[str]:
+def test_conclusions_follow_the_numbers():
+    def outcomes(gain):
         records = [record("gru", s, 0.9 + 0.01 * s, 0.1) for s in range(5)]
         records += [record("gru-attention", s, 0.95, 0.1 + gain + 0.01 * s) for s in range(5)]
         return [c.verdict.outcome for c in answers(bottleneck.QUESTIONS, records)]
@@ -78,7 +77,7 @@ def test_conclusions_follow_the_numbers() -> None:
     assert outcomes(-0.01)[1] == "undecided"
 
 
-def test_the_live_setting_is_smaller_than_the_recorded_one() -> None:
+def test_the_live_setting_is_smaller_than_the_recorded_one():
     live = bottleneck.live_config()
     cpu = bottleneck.CPU
     assert (

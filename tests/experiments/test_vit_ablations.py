@@ -30,7 +30,7 @@ def run(train):
     return run
 
 
-def test_a_run_reports_all_test_images_and_distances(run) -> None:
+def test_a_run_reports_all_test_images_and_distances(run):
     outcome = run()
     assert outcome.data[0].variant == "shapes" and outcome.weights is None
     assert 0 <= outcome.results["accuracy"] <= 1
@@ -41,12 +41,12 @@ def test_a_run_reports_all_test_images_and_distances(run) -> None:
     assert outcome.results["attention_distance_at_start"] != outcome.results["attention_distance"]
 
 
-def test_a_share_of_the_images_takes_as_many_steps(run) -> None:
+def test_a_share_of_the_images_takes_as_many_steps(run):
     whole, few = run(), run(share=0.5)
     assert (len(whole.metrics), len(few.metrics)) == (2, 4)
 
 
-def test_what_is_hidden_changes_nothing(run) -> None:
+def test_what_is_hidden_changes_nothing(run):
     hidden = run(visible=0, epochs=1)
     # One colour in place of all pictures gets one answer: as many are right as one class has.
     labels = vit_ablations.load_cifar10("test").labels
@@ -55,13 +55,13 @@ def test_what_is_hidden_changes_nothing(run) -> None:
 
 
 @pytest.mark.parametrize(("kind", "made"), [("vit", ViT), ("resnet", ResNet), ("hybrid", Hybrid)])
-def test_kinds_of_networks(kind: str, made: type) -> None:
-    network = make_model(replace(CPU, kind=kind), 0)  # type: ignore[arg-type]
+def test_kinds_of_networks(kind, made):
+    network = make_model(replace(CPU, kind=kind), 0)
     assert isinstance(network, made)
     assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
-def test_a_resnet_of_seed_0_keeps_its_weights(run) -> None:
+def test_a_resnet_of_seed_0_keeps_its_weights(run):
     kept = run("resnet", kind="resnet", epochs=1).weights
     assert kept is not None
     config, variant = kept[1]["config"], kept[1]["variant"]
@@ -69,8 +69,8 @@ def test_a_resnet_of_seed_0_keeps_its_weights(run) -> None:
 
 
 @pytest.mark.parametrize("module", [vit_ablations, vit_questions, vit_rivals])
-def test_arms_change_settings_that_there_are(module: object) -> None:
-    for name, changes in module.ARMS.items():  # type: ignore[attr-defined]
+def test_arms_change_settings_that_there_are(module):
+    for name, changes in module.ARMS.items():
         made = SeeingRun(**(asdict(CPU) | changes))
         assert (made == CPU) == (name in ("whole", "vit"))
 
@@ -79,7 +79,7 @@ EXPERIMENT = EXPERIMENTS["vit-cifar10"]
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
-def test_both_optimisers_and_crops_run(train, optimizer: str) -> None:
+def test_both_optimisers_and_crops_run(train, optimizer):
     changes = {"optimizer": optimizer, "epochs": 1, "learning_rate": 0.01, "crop": True}
     changes |= {"n_watched": 50}  # all of them
     outcome = train(EXPERIMENT, EXPERIMENT.config("fixed", "cpu") | SMALL | changes)
@@ -87,7 +87,7 @@ def test_both_optimisers_and_crops_run(train, optimizer: str) -> None:
     assert outcome.results["accuracy"] == outcome.metrics[-1]["accuracy"]
 
 
-def test_full_is_the_setting_of_the_report() -> None:
+def test_full_is_the_setting_of_the_report():
     full = vit_ablations.SeeingRun(**EXPERIMENT.config("fixed", "full"))
     assert (full.epochs, full.batch_size, full.learning_rate, full.weight_decay) == (
         300,
@@ -103,7 +103,7 @@ def test_full_is_the_setting_of_the_report() -> None:
     assert sum(p.numel() for p in ViT(config).parameters()) == 6_347_082
 
 
-def test_crops_are_windows_of_the_padded_image() -> None:
+def test_crops_are_windows_of_the_padded_image():
     images = torch.randint(1, 256, (64, 3, 32, 32), dtype=torch.uint8)
     made = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=True)
     padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
@@ -126,7 +126,7 @@ def test_crops_are_windows_of_the_padded_image() -> None:
     assert len(shifts) > 30 and {flipped for flipped, _, _ in shifts} == {True, False}
 
 
-def test_without_crop_images_are_only_flipped() -> None:
+def test_without_crop_images_are_only_flipped():
     images = torch.randint(0, 256, (200, 3, 8, 8), dtype=torch.uint8)
     made = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=False)
     same = (made == images).flatten(1).all(dim=1)

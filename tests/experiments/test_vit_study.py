@@ -1,9 +1,6 @@
 """What else changes a vision transformer: teachers, pictures, positions, and what is watched."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import pytest
 
@@ -26,7 +23,7 @@ def run(train):
     return run
 
 
-def test_layers_are_watched_after_every_epoch(run) -> None:
+def test_layers_are_watched_after_every_epoch(run):
     rows = run("whole").metrics
     assert len(rows) == 2
     for row in rows:
@@ -36,7 +33,7 @@ def test_layers_are_watched_after_every_epoch(run) -> None:
     assert rows[0]["entropy_1"] != rows[1]["entropy_1"]
 
 
-def test_a_teacher_teaches(run) -> None:
+def test_a_teacher_teaches(run):
     told = {arm: run(arm) for arm in ("whole", "soft-teacher", "hard-teacher")}
     losses = {arm: outcome.metrics[-1]["loss"] for arm, outcome in told.items()}
     assert len(set(losses.values())) == 3
@@ -47,14 +44,14 @@ def test_a_teacher_teaches(run) -> None:
         assert more == 16 + 10 * 17
 
 
-def test_convolutions_have_no_maps_and_no_token_for_a_teacher(run) -> None:
+def test_convolutions_have_no_maps_and_no_token_for_a_teacher(run):
     rows = run("hybrid", d_model=32, n_heads=1, n_layers=3).metrics
     assert not any(name.startswith(("distance", "entropy")) for name in rows[0])
     with pytest.raises(ValueError, match="kind is 'hybrid', wanted 'vit' for a teacher"):
         run("hybrid", teacher="soft")
 
 
-def test_the_reports_models_take_as_many_steps_on_as_many_pictures() -> None:
+def test_the_reports_models_take_as_many_steps_on_as_many_pictures():
     arms = [vit_study.EXPERIMENT.config(arm, "cpu") for arm in vit_study.ARMS if "few" in arm]
     free = {"kind", "patch_size", "crop", "n_mapped"}
     assert len(arms) == 4
@@ -63,7 +60,7 @@ def test_the_reports_models_take_as_many_steps_on_as_many_pictures() -> None:
 
 
 @pytest.mark.parametrize("module", [vit_study, vit_positions])
-def test_arms_change_one_thing(module: Any) -> None:
+def test_arms_change_one_thing(module):
     cpu = module.EXPERIMENT.sizes["cpu"].config
     for changes in module.ARMS.values():
         StudyRun(**(dict(cpu) | changes))

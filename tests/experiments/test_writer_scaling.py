@@ -1,12 +1,10 @@
 """Sizes of the writer: what a run counts."""
 
-from pathlib import Path
-
 from course_lib.experiments.writer import WriterConfig
 from course_lib.experiments.writer_scaling import EXPERIMENT
 
 
-def test_each_size_has_three_rates_and_as_many_characters() -> None:
+def test_each_size_has_three_rates_and_as_many_characters():
     for width in (32, 48, 64, 96):
         arms = [
             EXPERIMENT.config(f"width-{width}{rate}", "cpu") for rate in ("-half", "", "-twice")
@@ -18,7 +16,7 @@ def test_each_size_has_three_rates_and_as_many_characters() -> None:
         }
 
 
-def test_a_run_counts_weights_and_operations(course_data: Path, train) -> None:
+def test_a_run_counts_weights_and_operations(course_data, train):
     tiny = {"context": 8, "d_model": 8, "d_ff": 32, "n_heads": 2, "n_layers": 1, "warmup": 1}
     config = EXPERIMENT.config("width-32", "cpu") | tiny | {"epochs": 2, "steps": 2}
     results = train(EXPERIMENT, config, "width-32").results

@@ -357,9 +357,7 @@ def test_images_of_the_size_of_cifar(operator):
 
 @pytest.mark.parametrize("sides", [(7, 7), (13, 9), (4, 20), (1, 5)])
 @pytest.mark.parametrize(("window", "dilation"), [(3, 1), (3, 2), (2, 5), (1, 3)])
-def test_samples_are_those_that_the_windows_hold(
-    sides: tuple[int, int], window: int, dilation: int
-) -> None:
+def test_samples_are_those_that_the_windows_hold(sides, window, dilation):
     rows, columns = sides
     size, n_windows, n_read = group_survey(rows, columns, window, dilation)
     numbers = torch.arange(1.0, rows * columns + 1).view(1, 1, rows, columns)
@@ -372,7 +370,7 @@ def test_samples_are_those_that_the_windows_hold(
         assert n_read == samples.numel() == int(read.sum())
 
 
-def test_gradients_reach_the_tokens_that_are_read() -> None:
+def test_gradients_reach_the_tokens_that_are_read():
     torch.manual_seed(0)
     attend = FactorisedAttention(16, n_heads=1, reduction=2, window=3).double()
     x = torch.randn(1, 10, 10, 16, dtype=torch.float64, requires_grad=True)
@@ -385,7 +383,7 @@ def test_gradients_reach_the_tokens_that_are_read() -> None:
         assert torch.equal(heard, tokens_read(10, 10, 3, group.dilation, radius=radius))
 
 
-def test_cost_counts_the_keys_of_the_module() -> None:
+def test_cost_counts_the_keys_of_the_module():
     attend = FactorisedAttention(32, n_heads=2, reduction=2, window=3)
     _, weights = attend(torch.randn(1, 9, 12, 32), return_weights=True)
     cost = factorised_cost(9, 12, 32, reduction=2, window=3)

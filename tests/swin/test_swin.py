@@ -257,9 +257,7 @@ def test_rates_grow_to_the_last_block():
     ("rows", "columns", "window", "shift"),
     [(8, 8, 4, 2), (5, 9, 4, 1), (6, 10, 4, 3), (3, 9, 4, 2), (7, 7, 7, 3), (4, 8, 4, 0)],
 )
-def test_connections_are_those_of_the_windows(
-    rows: int, columns: int, window: int, shift: int
-) -> None:
+def test_connections_are_those_of_the_windows(rows, columns, window, shift):
     layout = window_layout(rows, columns, window, shift)
     numbers = 1 + torch.arange(rows * columns).view(1, rows, columns, 1)
     moved = cyclic_shift(pad_grid(numbers, layout.padded), layout.shift)
@@ -277,9 +275,7 @@ def test_connections_are_those_of_the_windows(
 @pytest.mark.parametrize(
     ("grid", "window", "mlp_ratio"), [((14, 14), 7, 4), ((5, 9), 4, 2), ((3, 8), 4, 4)]
 )
-def test_a_block_multiplies_as_often_as_counted(
-    grid: tuple[int, int], window: int, mlp_ratio: int
-) -> None:
+def test_a_block_multiplies_as_often_as_counted(grid, window, mlp_ratio):
     block = SwinBlock(8, 2, 8 * mlp_ratio, grid=grid, window=window, fused=False)
     with FlopCounterMode(display=False) as counter:
         block(torch.zeros(1, *grid, 8))
@@ -289,7 +285,7 @@ def test_a_block_multiplies_as_often_as_counted(
     assert cost.feed_forward == grid[0] * grid[1] * sum(x.weight.numel() for x in layers)
 
 
-def test_without_windows_every_pair_is_counted() -> None:
+def test_without_windows_every_pair_is_counted():
     whole, cut = block_cost(12, 8, 16), block_cost(12, 8, 16, window=4)
     assert whole.pairs == 2 * 96**2 * 16 and cut.pairs == whole.pairs // 6
     assert (whole.projections, whole.feed_forward) == (cut.projections, cut.feed_forward)

@@ -22,7 +22,7 @@ SMALL = {"image_size": 12, "d_model": 24, "n_heads": 2, "d_ff": 33, "n_layers": 
         {"layer_norm": False},
     ],
 )
-def test_the_formula_counts_what_is_built_and_what_is_run(changes: dict) -> None:
+def test_the_formula_counts_what_is_built_and_what_is_run(changes):
     config = ViTConfig(**(SMALL | changes))
     model = ViT(config, fused=False).eval()
     with FlopCounterMode(display=False) as counter:
@@ -32,7 +32,7 @@ def test_the_formula_counts_what_is_built_and_what_is_run(changes: dict) -> None
     assert 2 * found.multiplications == counter.get_total_flops()
 
 
-def test_models_with_a_name_have_their_published_size() -> None:
+def test_models_with_a_name_have_their_published_size():
     for name, parameters, billions in (
         ("ti16", 5_717_416, 1.25),
         ("s16", 22_050_664, 4.60),
@@ -51,7 +51,7 @@ test_what_does_not_fit_is_refused = refusals(
 )
 
 
-def test_recomputing_drops_the_same_channels_twice() -> None:
+def test_recomputing_drops_the_same_channels_twice():
     config = ViTConfig(**(SMALL | {"dropout": 0.5}))
     model = ViT(config, recompute=True, generator=torch.Generator().manual_seed(1))
     plain = ViT(config, generator=torch.Generator().manual_seed(1))

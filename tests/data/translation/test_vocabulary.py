@@ -12,23 +12,23 @@ SOURCE = Vocabulary.of(pair.source for pair in PAIRS)
 TARGET = Vocabulary.of(pair.target for pair in PAIRS)
 
 
-def test_special_tokens_come_first() -> None:
+def test_special_tokens_come_first():
     assert SOURCE.tokens[:4] == ("<pad>", "<bos>", "<eos>", "<unk>")
     assert (SOURCE.pad, SOURCE.bos, SOURCE.eos, SOURCE.unk) == (0, 1, 2, 3)
 
 
-def test_encode_and_decode_are_inverse() -> None:
+def test_encode_and_decode_are_inverse():
     for pair in PAIRS:
         ids = TARGET.encode(pair.target, bos=True, eos=True)
         assert TARGET.decode(ids) == list(pair.target)
         assert TARGET.decode(torch.tensor([*ids, 0, 0])) == list(pair.target)
 
 
-def test_unknown_words_become_unk_and_show_when_decoded() -> None:
+def test_unknown_words_become_unk_and_show_when_decoded():
     assert TARGET.decode(TARGET.encode(["zebra"])) == ["<unk>"]
 
 
-def test_order_is_by_frequency_then_alphabet() -> None:
+def test_order_is_by_frequency_then_alphabet():
     vocabulary = Vocabulary.of([["b", "a", "c"], ["c"]])
     assert vocabulary.tokens[4:] == ("c", "a", "b")
     assert Vocabulary.of([["b", "a", "c"], ["c"]], min_count=2).tokens[4:] == ("c",)
@@ -55,7 +55,7 @@ test_what_does_not_fit_is_refused = refusals(
 )
 
 
-def test_collate_pads_behind_and_counts_lengths() -> None:
+def test_collate_pads_behind_and_counts_lengths():
     batch = collate(PAIRS[:8], SOURCE, TARGET)
     for row, pair in enumerate(PAIRS[:8]):
         n, m = len(pair.source), len(pair.target)
@@ -67,7 +67,7 @@ def test_collate_pads_behind_and_counts_lengths() -> None:
 
 
 @pytest.mark.parametrize("seed", [None, 3])
-def test_batches_hold_every_pair_once(seed: int | None) -> None:
+def test_batches_hold_every_pair_once(seed):
     sentences = [
         tuple(SOURCE.decode(row))
         for batch in batches(PAIRS, SOURCE, TARGET, 16, seed)
@@ -77,7 +77,7 @@ def test_batches_hold_every_pair_once(seed: int | None) -> None:
     assert (sentences == [pair.source for pair in PAIRS]) == (seed is None)
 
 
-def test_batches_depend_on_the_seed_alone() -> None:
+def test_batches_depend_on_the_seed_alone():
     first = [batch.source for batch in batches(PAIRS, SOURCE, TARGET, 16, seed=1)]
     again = [batch.source for batch in batches(PAIRS, SOURCE, TARGET, 16, seed=1)]
     other = [batch.source for batch in batches(PAIRS, SOURCE, TARGET, 16, seed=2)]
@@ -87,20 +87,20 @@ def test_batches_depend_on_the_seed_alone() -> None:
     )
 
 
-def test_shuffled_batches_pad_less() -> None:
-    def padding(seed: int | None) -> int:
+def test_shuffled_batches_pad_less():
+    def padding(seed):
         return sum(int((b.source == 0).sum()) for b in batches(PAIRS, SOURCE, TARGET, 10, seed))
 
     assert padding(0) < 0.5 * padding(None)
 
 
-def test_matrix_has_target_rows_and_source_columns() -> None:
+def test_matrix_has_target_rows_and_source_columns():
     pair = SentencePair(("a", "b"), ("x", "y", "z"), ((0, 2), (1, 0), (1, 1)))
     expected = torch.tensor([[0, 1], [0, 1], [1, 0]], dtype=torch.bool)
     assert torch.equal(pair.alignment_matrix(), expected)
 
 
-def test_join_reorders_the_target_and_keeps_the_links() -> None:
+def test_join_reorders_the_target_and_keeps_the_links():
     subject, verb, object_ = Phrase.of("S", "s"), Phrase.of("V", "v"), Phrase.of("O", "the o")
     pair = Phrase.join([subject, object_, verb], [subject, verb, object_]).pair()
     assert pair.source == ("S", "O", "V")
@@ -108,6 +108,6 @@ def test_join_reorders_the_target_and_keeps_the_links() -> None:
     assert pair.alignment == ((0, 0), (1, 2), (1, 3), (2, 1))
 
 
-def test_equal_words_keep_links_of_their_own() -> None:
+def test_equal_words_keep_links_of_their_own():
     pair = Phrase.join([Phrase.of("x", "a"), Phrase.of("x", "b")]).pair()
     assert pair.alignment == ((0, 0), (1, 1))

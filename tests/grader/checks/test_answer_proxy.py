@@ -63,7 +63,7 @@ def worker(tmp_path_factory):
 def proxy(request, worker):
     if request.param == "worker":
         return worker.proxy()
-    names: dict = {}
+    names = {}
     exec(compile(SOURCE, "<answer>", "exec"), names)
     return AnswerProxy.local(names)
 

@@ -72,13 +72,8 @@ def test_a_record_is_read():
     ],
 )
 def test_a_broken_file_of_the_course_ends_in_a_sentence(
-    tmp_path: Path,
-    file: str,
-    content: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    root: Path,
-) -> None:
+    tmp_path, file, content, capsys, monkeypatch, root
+):
     monkeypatch.chdir(root)
     folder = tmp_path / "submitted" / "ada" / "03_attention"
     folder.mkdir(parents=True)

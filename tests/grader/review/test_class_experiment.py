@@ -14,7 +14,7 @@ from course_lib.experiments import get, load_records, one_seed, pooled, run
 from course_lib.experiments.pooled import ClassExperiment
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse
-from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
+from course_lib.experiments.registry import Experiment, Outcome, Size, experiment
 from course_tests.experiments import example_class
 from grader.base.errors import Refused
 from grader.review import class_experiment
@@ -35,7 +35,7 @@ WORD = "word"
                  sign=-1),
     ),
 )  # fmt: skip
-def LINE(job: Job) -> Outcome:
+def LINE(job):
     """A slope, learned by three long steps from thirty points that have more noise than slope."""
     draw = torch.Generator().manual_seed(job.seed)
     x = torch.randn(job.config["n"], generator=draw)
@@ -50,7 +50,7 @@ def LINE(job: Job) -> Outcome:
     return Outcome([data], rows, {"slope": slope.item()})
 
 
-def handed_in(student: str, folder: Path, difference: float = 0.5, sure: int = 70):
+def handed_in(student, folder, difference=0.5, sure=70):
     question = one_seed.question_of(LINE, "steeper")
     made = one_seed.predicted(NAME, question, student, difference, sure, named=student == "s-03")
     made = replace(made, word=WORD)
@@ -87,15 +87,15 @@ def look(known, class_, first=None, **more):
     return ClassExperiment(NAME, LINE, known, texts, WORD, first)
 
 
-def again(found: ClassExperiment, place: Path, many: int | None = 100, kept=None) -> None:
+def again(found, place, many=100, kept=None):
     found.run_again("secret", many, {} if kept is None else kept, place, lambda text: None)
 
 
-def why(found: ClassExperiment) -> dict[str, str]:
+def why(found):
     return {run.student: run.why for run in found.runs if run.why}
 
 
-def rewritten(made: one_seed.HandIn, arm: str, change, seed: int | None = None):
+def rewritten(made, arm, change, seed=None):
     """A hand-in whose record of an arm is changed: ``change`` takes its values as plain data."""
     records = []
     for record in made.records:
@@ -166,7 +166,7 @@ def test_who_is_run_again_is_the_secrets_and_stays(known, class_, place):
     assert len({frozenset(drawn(secret, names)) for secret in "abcdef"}) > 1
     assert drawn("a", names[:11]) - drawn("a", names) <= {names[11]} | set(names)
     assert drawn("a", names) & set(names[:11]) <= drawn("a", names[:11])
-    kept: dict[str, str] = {}
+    kept = {}
     found, said = look(known, class_), []
     found.run_again("a", None, kept, place, said.append)
     found.run_again("a", None, kept, place, said.append)
@@ -235,9 +235,9 @@ def test_the_first_prediction_counts(known, class_):
 
 
 def test_an_interrupted_run_goes_on_where_it_was(place, tmp_path):
-    calls: list[str] = []
+    calls = []
 
-    def train(job: Job) -> Outcome:
+    def train(job):
         calls.append(job.arm)
         if calls == ["steep", "flat"]:
             raise KeyboardInterrupt
@@ -322,7 +322,7 @@ def course(tmp_path):
     return tmp_path
 
 
-def put(course: Path, student: str, content: bytes) -> Path:
+def put(course, student, content):
     path = course / "submitted" / student / "07_sinusoids" / one_seed.FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
