@@ -148,6 +148,7 @@ def card_of(runs, **more):
 
 FULL = [replace(run, size="full") for run in RUNS]
 REPORT = "the ablation report"
+BIG = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
 
 
 def test_only_the_documents_setting_says_that_a_claim_holds():
@@ -190,7 +191,6 @@ def printed_rows(*values):
 
 def cells(made):
     body = ElementTree.fromstring(made).find("tbody")
-    assert body is not None
     return [["|".join(cell.itertext()) for cell in line] for line in body]
 
 
@@ -255,30 +255,27 @@ def test_every_margin_has_one_reason():
 
 
 def test_every_size_has_its_own_row_and_verdict():
-    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
     more = [*RUNS, record("big", 0, 0.5, "full"), record("small", 0, 0.9, "full")]
-    found = {row.size: (row.verdict, row.n, row.std is None) for row in rows(printed, more, toy())}
+    found = {row.size: (row.verdict, row.n, row.std is None) for row in rows(BIG, more, toy())}
     assert found == {"cpu": ("as claimed", 3, False), "full": ("undecided", 1, True)}
 
 
 def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared():
-    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
-    assert [row.verdict for row in rows(printed, RUNS, toy(control=1))] == ["not testable"]
+    assert [row.verdict for row in rows(BIG, RUNS, toy(control=1))] == ["not testable"]
     apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
-    assert [row.verdict for row in rows(printed, apart, toy())] == ["undecided"]
+    assert [row.verdict for row in rows(BIG, apart, toy())] == ["undecided"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
-    assert [row.verdict for row in rows(printed, down, toy())] == ["the other way round"]
+    assert [row.verdict for row in rows(BIG, down, toy())] == ["the other way round"]
 
 
 def test_a_question_without_one_of_its_arms_is_not_run():
-    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
     alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
-    (row,) = rows(printed, alone, toy())
+    (row,) = rows(BIG, alone, toy())
     assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
     assert row.data()["missing"] == ["small"] and row.data()["reach"] == "small"
-    (reference,) = rows([replace(printed[0], conclusion="")], alone, toy())
+    (reference,) = rows([replace(BIG[0], conclusion="")], alone, toy())
     assert (reference.verdict, reference.missing) == ("reference", ())
-    (whole,) = rows(printed, RUNS, toy())
+    (whole,) = rows(BIG, RUNS, toy())
     assert (whole.verdict, whole.missing) == ("as claimed", ())
 
 

@@ -165,7 +165,6 @@ def test_what_a_small_run_alone_has_seen_is_marked():
         if claim.verdict == "measured here":
             named = [settled(*one.split("/", 1)) for one in claim.decided]
             finding = first(claim.id)
-            assert finding is not None
             small = any(one.reach not in FAR for one in named)
             marks = (
                 "not tested at the document's size",

@@ -103,7 +103,6 @@ pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 def test_what_is_kept_gives_the_results_that_are_recorded(recipe, tmp_path):
     outcome = recipe("many")
-    assert outcome.weights is not None
     write_tensors(tmp_path / "many-cpu-0.safetensors", *outcome.weights)
     kept = load_kept("many", tmp_path)
     right = (kept.logits.argmax(-1) == kept.labels).float().mean().item()

@@ -23,7 +23,6 @@ TINY_BLOCKS = replace(TINY_BLOCKS, batch_size=2, epochs=2, steps=2, warmup=1)
 def test_a_layer_reads_its_tokens_and_none_that_follow(layer, first):
     x = torch.randn(1, 8, 8, requires_grad=True)
     Mixer(TINY_BLOCKS, layer)(x, True)[0, 5].sum().backward()
-    assert x.grad is not None
     assert x.grad[0].any(-1).tolist() == [first <= place <= 5 for place in range(8)]
 
 

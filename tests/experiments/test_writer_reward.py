@@ -56,7 +56,6 @@ def test_a_step_makes_rewarded_replies_more_probable():
     reinforce(writer.model, first, replies, 0.1).backward()
     with torch.no_grad():
         for weights in writer.model.parameters():
-            assert weights.grad is not None
             weights.sub_(weights.grad, alpha=1e-3)
         gain = replies.log_p(writer.model) - before
     assert gain[0] > 0 and gain[0] == gain.max()

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
@@ -295,9 +296,7 @@ def crowd(tmp_path_factory, root, assignment, blank_gradebook, lasting):
     kinds = [n for s, n in sample.submissions(assignment) if s not in ("gus-crash", "hal-cheat")]
     names = [f"s{number}" for number in range(10)]
     for student, notebook in zip(names, islice(cycle(kinds), len(names)), strict=True):
-        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_text(authoring.text(notebook), encoding="utf-8")
+        hand_in(course, student, notebook)
     shutil.copy(blank_gradebook, course)
     alone = tmp_path_factory.mktemp("alone") / "course"
     shutil.copytree(course, alone)

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks.exercise import find
 from grader.classroom import Classroom
@@ -42,17 +43,12 @@ def empty(tmp_path, root, blank_gradebook, lasting):
     """
     shutil.copy(blank_gradebook, tmp_path)
 
-    def put(student, content):
-        path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(content)
-
     def room():
         made = Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
         made.grade = partial(made.grade, lasting)
         return made
 
-    return tmp_path, put, room
+    return tmp_path, partial(hand_in, tmp_path), room
 
 
 def test_the_sample_class_gets_what_it_deserves(course, assignment):
@@ -147,8 +143,7 @@ def test_a_new_submission_replaces_the_old_verdict(empty, assignment):
     course, put, room = empty
     put("a", nbformat.writes(assignment.release).encode())
     assert room().grade()[0].score == 0
-    path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
-    path.write_text(nbformat.writes(assignment.solution))
+    hand_in(course, "a", assignment.solution)
     assert room().grade()[0].score == assignment.automatic
     assert sum(filter(None, gradebook.scores(course, NAME)["a"].values())) == assignment.automatic
 
@@ -222,9 +217,7 @@ def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
     content = authoring.text(wrong)
     shown = {}
     for student in ("ada", "ben"):
-        path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_text(content, encoding="utf-8")
+        hand_in(tmp_path, student, content)
     for student in ("ada", "ada", "ben"):
         room = Classroom(tmp_path, root, NAME, seed="07")
         _, files = room.marker.judge(room.take_in(student), forkserver, 0)

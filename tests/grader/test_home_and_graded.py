@@ -23,13 +23,7 @@ BESIDE = {
     "helpers/more.py": "from my_helpers import rescale\n",
 }
 # Those of a notebook must not depend on each other.
-ANSWERED = (
-    "scaled_dot_product",
-    "layer_cost",
-    "score_moments",
-    "softmax_gradient",
-    "saturation_lead",
-)
+ANSWERED = "scaled_dot_product layer_cost score_moments softmax_gradient saturation_lead".split()
 CELLS = odd_cells.CELLS | {
     f"usual-{name}": (code, "@") for name, (where, code) in honest.ODD.items() if where != "answer"
 }

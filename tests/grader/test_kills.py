@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
@@ -31,14 +32,12 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
     kinds = [notebook for _, notebook in sample.submissions(assignment)]
     names = [f"s{n:02d}" for n in range(40)]
 
-    def hand_in(student, notebook):
-        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(authoring.text(notebook), encoding="utf-8")
-        (path.parent / "timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
+    def late(student, notebook):
+        path = hand_in(course, student, notebook)
+        path.with_name("timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
 
     for student, notebook in zip(names, islice(cycle(kinds), len(names)), strict=True):
-        hand_in(student, notebook)
+        late(student, notebook)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(seeds.ENVIRONMENT, SEED)
         Classroom(course, root, NAME, LIMITS).grade(lasting, names[:6])
@@ -52,7 +51,7 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
             book.find_submission_notebook(NAME, NAME, student).late_submission_penalty = 1.5
         book.db.commit()
     for student in names[:3]:
-        hand_in(student, kinds[1])
+        late(student, kinds[1])
     return course
 
 

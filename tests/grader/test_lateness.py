@@ -24,11 +24,8 @@ def late(essay, checkout):
     """An essay worth 2 by hand, handed in a day and two hours after its due date."""
 
     class Late:
-        course, grade, hand_in = (
-            essay.course,
-            staticmethod(essay.grade),
-            staticmethod(essay.hand_in),
-        )
+        course = essay.course
+        grade, hand_in = staticmethod(essay.grade), staticmethod(essay.hand_in)
 
         def configure(self, rules):
             text = (checkout / "nbgrader_config.py").read_text()
@@ -180,11 +177,8 @@ c.AssignLatePenalties.plugin_class = Mine
 @pytest.mark.parametrize(
     ("rules", "says"),
     [
-        (
-            'c.AssignLatePenalties.plugin_class = "nowhere.Plugin"\n',
-            "no plugin for late submissions",
-        ),
-        ('c.LateSubmissionPlugin.penalty_method = "half"\n', "no plugin for late submissions"),
+        ('c.AssignLatePenalties.plugin_class = "nowhere.Plugin"\n', "no plugin for late"),
+        ('c.LateSubmissionPlugin.penalty_method = "half"\n', "no plugin for late"),
         (BROKEN.format("1 / 0"), "failed for ada.*ZeroDivisionError"),
         (BROKEN.format('float("nan")'), "wanted a number of points"),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.classroom import Classroom
 from grader.judge.channel import Limits
@@ -33,9 +34,7 @@ def course(tmp_path_factory, root, lasting, blank_gradebook):
         folder = course / "submitted" / student / NAME
         (folder / "timestamp.txt").write_text("2026-03-01 12:00:00.000000 UTC")
         (folder / "submission_secret.txt").write_text(f"secret of {student}")
-    empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"
-    empty.parent.mkdir(parents=True)
-    empty.write_text("")
+    hand_in(course, "a-empty", "")
     return course, Classroom(course, root, NAME, Limits(cell=30, call=10)).grade(lasting)
 
 

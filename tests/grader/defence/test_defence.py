@@ -14,6 +14,7 @@ import torch
 
 from course_lib.cli import main
 from course_tests.grader.checks.mutation_report import Endless, at_most
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks.exercise import find, namespace
 from grader.checks.grading import grade_source, quiet
@@ -360,13 +361,6 @@ def test_where_runs_do_not_decide_nothing_is_asked(
     assert bool(refused) == (kind in ("ends", "endless", "lies")), refused
 
 
-def hand_in(course, name, student, notebook):
-    path = course / "submitted" / student / name / f"{name}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = notebook if isinstance(notebook, str) else authoring.text(notebook)
-    path.write_text(text, encoding="utf-8")
-
-
 def defend(course, *more):
     return main(["defend", "03_attention", "--course", str(course), *more])
 
@@ -383,9 +377,9 @@ def class_of_copies(tmp_path_factory, assignment):
         if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "code":
             cell.source = cell.source.replace("### BEGIN SOLUTION", f"# {HOSTILE}")
     for student in ("ada", "bien", "cleo", "dan"):
-        hand_in(course, assignment.name, student, notebook)
-    hand_in(course, assignment.name, "cara-stub", nbformat.from_dict(assignment.release))
-    hand_in(course, assignment.name, "cut", "{")
+        hand_in(course, student, notebook, assignment.name)
+    hand_in(course, "cara-stub", nbformat.from_dict(assignment.release), assignment.name)
+    hand_in(course, "cut", "{", assignment.name)
     return course
 
 
@@ -457,7 +451,7 @@ def test_what_cannot_be_done_is_said_in_one_line(class_of_copies, asked, said, c
 
 def test_damaged_sheets_are_not_taken_for_none(class_of_copies, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    hand_in(tmp_path, "03_attention", "ada", "{}")
+    hand_in(tmp_path, "ada", "{}")
     broken = tmp_path / "defence" / "03_attention" / "sheets.json"
     broken.parent.mkdir(parents=True)
     broken.write_text('{"ada": 3}')

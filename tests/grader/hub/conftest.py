@@ -218,7 +218,6 @@ def _running(place):
     )  # fmt: skip
     said = []
     try:
-        assert process.stdout is not None
         for line in process.stdout:
             said.append(line)
             if line.startswith("Formgrader"):

@@ -68,7 +68,6 @@ def lecture(place):
     environment = {**os.environ, "HOME": str(place.parent)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             assert "files/lecture.html" in process.stdout.readline()
             yield until(place.with_name("lecture.html"), "No check has come yet")
         finally:

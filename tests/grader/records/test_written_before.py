@@ -13,6 +13,7 @@ import pytest
 
 from course_lib.cli import main
 from course_lib.experiments import load_record
+from course_tests.grader.submitted import hand_in
 from grader.classroom import Classroom
 from grader.judge.channel import Limits
 from grader.judge.results import read_verdict
@@ -75,9 +76,7 @@ def test_a_broken_file_of_the_course_ends_in_a_sentence(
     tmp_path, file, content, capsys, monkeypatch, root
 ):
     monkeypatch.chdir(root)
-    folder = tmp_path / "submitted" / "ada" / "03_attention"
-    folder.mkdir(parents=True)
-    (folder / "03_attention.ipynb").write_text("{}")
+    hand_in(tmp_path, "ada", "{}")
     (tmp_path / file).write_text(content)
     asked = ["grade", "03_attention", "--course", str(tmp_path), "--dry-run"]
     if file != SEEDS:

@@ -14,6 +14,7 @@ from course_lib.cli import main
 from course_lib.experiments import SHIPPED_RESULTS, get, load_records
 from course_lib.experiments.pooled import ClassExperiment
 from course_tests.experiments import example_class
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.base.errors import Refused
 from grader.base.statistics import wilson
@@ -391,10 +392,8 @@ def twice(tmp_path_factory, root, assignment, blank_gradebook, lasting):
             cell.source += "\n# looked at again"
     hand_ins = [wrong, other, None, other, assignment.solution]
     seen = []
-    path = course / "submitted" / "ada" / NAME / f"{NAME}.ipynb"
-    path.parent.mkdir(parents=True)
-    for hand_in in hand_ins:
-        path.write_text(authoring.text(hand_in) if hand_in else "no notebook")
+    for notebook in hand_ins:
+        hand_in(course, "ada", notebook or "no notebook")
         Classroom(course, root, NAME, Limits(cell=30, call=10), seed="1").grade(lasting)
         # Other samples, the same hand-in: nothing that she did.
         room = Classroom(course, root, NAME, Limits(cell=30, call=10), seed="2")
