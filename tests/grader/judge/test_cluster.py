@@ -226,7 +226,7 @@ def test_what_a_scheduler_forgets_or_cuts_off_is_asked_for_again_and_yielded_onc
     assert sorted(d for _, d in done) == list("abcde")
     assert dask.released == 5 and max(dask.asked.values()) >= 3
     assert lost != "cut" or dask.asked["b"] == 3
-    assert ("what is not graded comes again" in capsys.readouterr().out) == (lost == "cut")
+    assert "what is not graded comes again" in capsys.readouterr().out
 
 
 def test_what_kills_worker_after_worker_stops_nobody_else():
