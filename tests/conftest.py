@@ -1,7 +1,5 @@
 """Fixtures that several test modules share."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd
@@ -11,10 +9,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,13 +42,13 @@ Selection = dict[str, set[str]]
 instrument("parity", ROOT)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Let a run be about a change only."""
     say = "only what can see a file that differs from this revision, or is new"
     parser.addoption("--changed", metavar="REVISION", help=say)
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Find once what a change reaches: the first process does, and tells its workers."""
     config.asked = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
     config.chosen = getattr(config, "workerinput", {}).get("chosen")
@@ -61,12 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
+def pytest_configure_node(node):
     """Tell a worker what the first process has found."""
     node.workerinput["chosen"] = node.config.chosen
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(collection_path, config):
     """Import no file that cannot see a change, unless it is asked for by name."""
     kept = (
         config.chosen is None
@@ -77,10 +73,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if kept else True
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Say which notebooks and which cases of a sweep are slow, and what a change reaches."""
     chosen = config.chosen
-    samples: dict[Any, set[str]] = {}
+    samples = {}
     for item in items:
         file = item.nodeid.partition("::")[0]
         if file.endswith(".ipynb") and not file.startswith(BY_KERNEL):
@@ -99,20 +95,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if selected(item, chosen)]
 
 
-def selected(item: pytest.Item, chosen: Selection) -> bool:
+def selected(item, chosen):
     """Whether a test can see the change; of a changed answer, only tests of its exercise can."""
     if str(item.path) in chosen["by_case"]:
         return any(touches(part, chosen) for part in cases_of(item))
     return str(item.path) in chosen["files"]
 
 
-def cases_of(item: pytest.Item) -> set[str]:
+def cases_of(item):
     """The strings among the parameters of a test, and those that exercises are named by."""
     values = getattr(item, "callspec", None) and item.callspec.params.values()
     return {str(getattr(value, "id", value)) for value in values or ()}
 
 
-def selection(changed: set[Path], asked: Collection[Path], root: Path = ROOT) -> Selection:
+def selection(changed, asked, root=ROOT):
     """What can see a change: ``files`` of tests at or below what is asked for; ``touched`` modules.
 
     These are the modules of exercises, figures and experiments that a case of a sweep may name.
@@ -146,17 +142,17 @@ def selection(changed: set[Path], asked: Collection[Path], root: Path = ROOT) ->
     }
 
 
-def _has_tests(path: Path) -> bool:
+def _has_tests(path):
     return path.match("test_*.py") or path.match("*_test.py") or ">>>" in path.read_text("utf-8")
 
 
-def _is_code(file: Path, root: Path) -> bool:
+def _is_code(file, root):
     """Whether the file can be a module, lie beside one or be a record: `files` finds no other."""
     places = [root / name for name in ("course_lib", "grader", "tests", "book/results")]
     return any(place in file.parents for place in places)
 
 
-def changes(since: str) -> set[Path]:
+def changes(since):
     """The files that differ from a revision, or are new."""
     commands = [
         "git diff --name-only --relative " + since,
@@ -166,7 +162,7 @@ def changes(since: str) -> set[Path]:
     return {ROOT / name for name in "".join(outputs).split("\n") if name}
 
 
-def sampled(cases: Sequence[str], named: Sequence[str] = ()) -> set[str]:
+def sampled(cases, named=()):
     """The cases of a sweep that every run takes: those named, else the first of each topic.
 
     A case is the first argument of the lowest ``parametrize``; ``masks`` is the topic of
@@ -177,7 +173,7 @@ def sampled(cases: Sequence[str], named: Sequence[str] = ()) -> set[str]:
     return {*named} or {*{case.partition(".")[0]: case for case in reversed(cases)}.values()}
 
 
-def touches(case: str, chosen: Selection) -> bool:
+def touches(case, chosen):
     """Whether a changed file is a source of what the case of a sweep is named after.
 
     ``masks.causal_mask`` is an exercise's module and what that imports, the engine that runs every
@@ -188,7 +184,7 @@ def touches(case: str, chosen: Selection) -> bool:
     return own or case.replace("-", "_").replace(".", "/") in chosen["touched"]
 
 
-def sees(path: Path, changed: set[Path], root: Path = ROOT, *, search: bool = True) -> bool:
+def sees(path, changed, root=ROOT, *, search=True):
     """Whether what a file tests can depend on one of the changed files; rather once too often.
 
     ``search``: follow modules that find others while they run.
@@ -218,7 +214,7 @@ def sees(path: Path, changed: set[Path], root: Path = ROOT, *, search: bool = Tr
     )
 
 
-def missing(what: str) -> None:
+def missing(what):
     """Skip the test, or fail it where everything must be there (``COURSE_CI=1``)."""
     if os.environ.get("COURSE_CI") == "1":
         pytest.fail(f"{what}, and COURSE_CI=1 allows no skip")
@@ -226,14 +222,14 @@ def missing(what: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def new_kernel() -> None:
+def new_kernel():
     """Clear the advice that a check of an earlier test has given: it is given once in a kernel."""
     if cell := sys.modules.get("grader.checks.cell"):
         cell._advised.clear()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _library_is_whole() -> Iterator[None]:
+def _library_is_whole():
     """No test leaves a stand-in for a module: later ones would fail far from the cause."""
     yield
     left = [name for name, module in sys.modules.items() if isinstance(module, AbsentModule)]
@@ -241,25 +237,24 @@ def _library_is_whole() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", name="sees")
-def _sees() -> Callable[..., bool]:
+def _sees():
     """:func:`sees`, for its tests."""
     return sees
 
 
 @pytest.fixture(scope="session", name="sampled")
-def _sampled() -> Callable[..., set[str]]:
-    """:func:`sampled`, for its tests."""
+def _sampled():
     return sampled
 
 
 @pytest.fixture(scope="session", name="missing")
-def _missing() -> Callable[[str], None]:
+def _missing():
     """:func:`missing`, for tests further down, which cannot import it."""
     return missing
 
 
 @pytest.fixture(scope="session")
-def course_data() -> Path:
+def course_data():
     """The folder with the real data sets that ``COURSE_DATA`` names."""
     named = os.environ.get("COURSE_DATA", "")
     if not named:
@@ -280,7 +275,7 @@ def course_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def built_book() -> Path:
+def built_book():
     """The folder of the rendered book, as ``make book`` leaves it."""
     html = Path(__file__).parents[1] / "_build" / "html"
     if not (html / "index.html").exists():
@@ -289,7 +284,7 @@ def built_book() -> Path:
 
 
 @pytest.fixture(scope="session")
-def launch() -> Iterator[Callable[[str], Any]]:
+def launch():
     """Start a headless browser, driven by playwright; the second time it is the first one."""
     with contextlib.ExitStack() as stack:
         try:
@@ -298,7 +293,7 @@ def launch() -> Iterator[Callable[[str], Any]]:
             missing(str(absent))
 
         @cache
-        def launch(name: str) -> Any:
+        def launch(name):
             try:
                 return stack.enter_context(browsing.launched(playwright, name))
             except browsing.NoBrowser as absent:
@@ -308,21 +303,20 @@ def launch() -> Iterator[Callable[[str], Any]]:
 
 
 @pytest.fixture(scope="session")
-def chromium(launch: Callable[[str], Any]) -> Any:
-    """A headless Chromium."""
+def chromium(launch):
     return launch("chromium")
 
 
 @pytest.fixture(
     scope="session", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)]
 )
-def browser(request: pytest.FixtureRequest, launch: Callable[[str], Any]) -> Any:
+def browser(request, launch):
     """Each headless browser in turn."""
     return launch(request.param)
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[Path], str]]:
+def serve():
     """Serve folders on loopback; returns the address of one."""
     with contextlib.ExitStack() as stack:
         yield lambda folder: stack.enter_context(browsing.serving(folder))
@@ -331,31 +325,31 @@ def serve() -> Iterator[Callable[[Path], str]]:
 class Postgres:
     """A PostgreSQL server of one's own, on loopback."""
 
-    def __init__(self, programs: Path, folder: Path, owner: int | None) -> None:
+    def __init__(self, programs, folder, owner):
         self.programs, self.folder, self.owner, self.made = programs, folder, owner, 0
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.run("initdb", "-D", f"{folder}/data", "-A", "trust", "-U", "course", "--no-sync")
 
-    def run(self, program: str, *arguments: str) -> None:
+    def run(self, program, *arguments):
         """Run one of the server's programs in the account that owns it."""
         subprocess.run(
             [self.programs / program, *arguments], check=True, capture_output=True,
             cwd=self.folder, user=self.owner,
         )  # fmt: skip
 
-    def start(self) -> None:
+    def start(self):
         """Start the server, and wait for it."""
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -k {self.folder}"
         log = f"{self.folder}/log"
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", settings, "start")
 
-    def stop(self) -> None:
+    def stop(self):
         """Stop it in the middle of whatever it does."""
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-m", "immediate", "stop")
 
-    def connect(self, name: str = "postgres") -> Any:
+    def connect(self, name="postgres"):
         """A connection to one of its databases, as `psycopg` makes them."""
         import psycopg
 
@@ -363,7 +357,7 @@ class Postgres:
             f"host=127.0.0.1 port={self.port} user=course dbname={name}", autocommit=True
         )
 
-    def database(self) -> tuple[str, str]:
+    def database(self):
         """A new, empty database: its name, and its address as nbgrader writes it."""
         self.made += 1
         name = f"course{self.made}"
@@ -373,8 +367,7 @@ class Postgres:
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    """A PostgreSQL server on loopback."""
+def postgres():
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         pytest.skip("no PostgreSQL server on this machine: apt install postgresql")

@@ -14,6 +14,7 @@ from course_lib.attention import (
     scaled_dot_product_attention,
     split_heads,
 )
+from course_tests.refusals import refusals
 
 B, H, T, S, DH, DV = 2, 3, 4, 6, 8, 5
 
@@ -130,18 +131,6 @@ def test_heads_survive_split_and_merge_and_match_slices():
     assert torch.equal(merge_heads(heads), x)
 
 
-# ------------------------------------------------------------------------------ multi-head
-
-
-@pytest.mark.parametrize("n_heads", [1, 2, 4, 8])
-def test_parameters_do_not_depend_on_the_number_of_heads(n_heads):
-    def count(**kwargs):
-        return sum(p.numel() for p in MultiHeadAttention(64, n_heads, **kwargs).parameters())
-
-    assert count(bias=False) == 4 * 64**2
-    assert count() == 4 * 64**2 + 4 * 64
-
-
 @pytest.mark.parametrize("fused", [True, False])
 def test_causal_attention_has_no_gradient_from_the_future(fused):
     torch.manual_seed(0)
@@ -189,49 +178,12 @@ def test_returned_weights_are_those_before_dropout():
     torch.testing.assert_close(attend(x), quiet)
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (
-            lambda q, k, v: scaled_dot_product_attention(q, k, v, torch.ones(B, T, S).bool()),
-            r"mask has shape \(2, 4, 6\), wanted 2 or 4 dimensions",
-        ),
-        (
-            lambda q, k, v: scaled_dot_product_attention(q, k, v, bias=torch.ones(H, T, S)),
-            r"bias has shape \(3, 4, 6\), wanted 2 or 4 dimensions",
-        ),
-        (
-            lambda q, k, v: scaled_dot_product_attention(q, k, v, torch.ones(S, T).bool()),
-            r"\(6, 4\), which does not broadcast to scores \(2, 3, 4, 6\)",
-        ),
-    ],
+test_module_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: MultiHeadAttention(10, 3), "n_heads is 3, wanted a divisor of d_model 10"),
+    (lambda: MultiHeadAttention(10, 0), "n_heads is 0"),
+    (lambda: MultiHeadAttention(10, 2, dropout=1.0), "dropout is 1.0"),
+    (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 3, 5)), r"q .*\(2, 3, 5\), wanted .* 4\)"),
+    (lambda: split_heads(torch.ones(2, 3), 1), r"\(2, 3\), wanted \(B, T, D\)"),
+    (lambda: split_heads(torch.ones(2, 3, 4), 3), "n_heads is 3, wanted a divisor of"),
+    (lambda: merge_heads(torch.ones(2, 3, 4)), r"\(2, 3, 4\), wanted \(B, H, T, Dh\)"),
 )
-def test_both_paths_refuse_what_does_not_fit(call, text, monkeypatch):
-    with pytest.raises(ValueError, match=text):
-        call(*inputs())
-    monkeypatch.setitem(globals(), "scaled_dot_product_attention", fused_attention)
-    with pytest.raises(ValueError, match=text):
-        call(*inputs())
-
-
-def test_a_mask_per_batch_element_is_refused_even_where_it_would_fit_the_heads():
-    x = torch.randn(3, H, T, DH)
-    with pytest.raises(ValueError, match=r"insert an axis, e.g. mask\[:, None\]"):
-        scaled_dot_product_attention(x, x, x, torch.ones(3, T, T, dtype=torch.bool))
-
-
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: MultiHeadAttention(10, 3), "n_heads is 3, wanted a divisor of d_model 10"),
-        (lambda: MultiHeadAttention(10, 0), "n_heads is 0"),
-        (lambda: MultiHeadAttention(10, 2, dropout=1.0), "dropout is 1.0"),
-        (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 3, 5)), r"q .*\(2, 3, 5\), wanted .* 4\)"),
-        (lambda: split_heads(torch.ones(2, 3), 1), r"\(2, 3\), wanted \(B, T, D\)"),
-        (lambda: split_heads(torch.ones(2, 3, 4), 3), "n_heads is 3, wanted a divisor of"),
-        (lambda: merge_heads(torch.ones(2, 3, 4)), r"\(2, 3, 4\), wanted \(B, H, T, Dh\)"),
-    ],
-)
-def test_module_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

@@ -1,14 +1,11 @@
 """What does not fit is refused in the same words by every function that attends."""
 
+from functools import partial
+
 import pytest
 import torch
 
-from course_lib.attention import (
-    MultiHeadAttention,
-    attention_weights,
-    fused_attention,
-    scaled_dot_product_attention,
-)
+from course_lib.attention import attention_weights, fused_attention, scaled_dot_product_attention
 from course_lib.efficient import (
     RandomFeatureAttention,
     band_weights,
@@ -28,41 +25,33 @@ DIRECTIONS = torch.randn(6, DH, generator=torch.Generator().manual_seed(0))
 MIX = torch.randn(3, T, generator=torch.Generator().manual_seed(1))
 NO_BLOCKS = torch.zeros(1, 2, 0, dtype=torch.long)
 
-# Each with the name under which it takes a mask of keys, and whether it takes a bias.
-FUNCTIONS = {
-    "scaled_dot_product_attention": (scaled_dot_product_attention, "mask", True),
-    "attention_weights": (lambda q, k, v, **kw: attention_weights(q, k, **kw), "mask", True),
-    "fused_attention": (fused_attention, "mask", True),
-    "online_attention": (online_attention, "mask", True),
-    "banded_attention": (lambda *x, **kw: banded_attention(*x, 1, **kw), "key_mask", False),
-    "band_weights": (lambda q, k, v, **kw: band_weights(q, k, 1, **kw), "key_mask", False),
-    "fused_banded_attention": (
-        lambda *x, **kw: fused_banded_attention(*x, 1, **kw), "key_mask", False,
+# Those that take a mask of all pairs and a bias, and those that take a mask of keys alone.
+PAIRS = {
+    "scaled_dot_product_attention": scaled_dot_product_attention,
+    "attention_weights": lambda q, k, v, **kw: attention_weights(q, k, **kw),
+    "fused_attention": fused_attention,
+    "online_attention": online_attention,
+    "ProbSparse": ProbSparse(),
+    "ProbSparse, causal": ProbSparse(causal=True),
+    "ProbSparse, explicit": ProbSparse(fused=False),
+}
+KEYS = {
+    "banded_attention": partial(banded_attention, radius=1),
+    "band_weights": lambda q, k, v, **kw: band_weights(q, k, 1, **kw),
+    "fused_banded_attention": partial(fused_banded_attention, radius=1),
+    "block_sparse_attention": lambda *x, **kw: block_sparse_attention(*x, NO_BLOCKS, **kw),
+    "fused_block_sparse_attention": lambda *x, **kw: fused_block_sparse_attention(
+        *x, NO_BLOCKS, **kw
     ),
-    "block_sparse_attention": (
-        lambda *x, **kw: block_sparse_attention(*x, NO_BLOCKS, **kw), "key_mask", False,
+    "linformer_attention": lambda *x, **kw: linformer_attention(*x, MIX, MIX, **kw),
+    "performer_attention": lambda *x, **kw: performer_attention(*x, DIRECTIONS, **kw),
+    "performer_linear_attention": partial(performer_linear_attention, directions=DIRECTIONS),
+    "performer_linear_attention, causal": partial(
+        performer_linear_attention, directions=DIRECTIONS, causal=True
     ),
-    "fused_block_sparse_attention": (
-        lambda *x, **kw: fused_block_sparse_attention(*x, NO_BLOCKS, **kw), "key_mask", False,
-    ),
-    "linformer_attention": (
-        lambda *x, **kw: linformer_attention(*x, MIX, MIX, **kw), "key_mask", False,
-    ),
-    "performer_attention": (
-        lambda *x, **kw: performer_attention(*x, DIRECTIONS, **kw), "key_mask", False,
-    ),
-    "performer_linear_attention": (
-        lambda *x, **kw: performer_linear_attention(*x, DIRECTIONS, **kw), "key_mask", False,
-    ),
-    "performer_linear_attention, causal": (
-        lambda *x, **kw: performer_linear_attention(*x, DIRECTIONS, causal=True, **kw),
-        "key_mask", False,
-    ),
-    "RandomFeatureAttention": (RandomFeatureAttention(DH, 6), "key_mask", False),
-    "ProbSparse": (ProbSparse(), "mask", True),
-    "ProbSparse, causal": (ProbSparse(causal=True), "mask", True),
-    "ProbSparse, explicit": (ProbSparse(fused=False), "mask", True),
-}  # fmt: skip
+    "RandomFeatureAttention": RandomFeatureAttention(DH, 6),
+}
+FUNCTIONS = PAIRS | KEYS
 
 # What happens to q, k and v, and a word that the error must hold.
 WRONG = {
@@ -108,7 +97,8 @@ BIASES = {
     "integers": (torch.ones(T, T, dtype=torch.long), "torch.int64"),
     "complex": (torch.ones(T, T, dtype=torch.complex64), "torch.complex64"),
     "elsewhere": (torch.ones(T, T, device="meta"), "meta"),
-    "too short": (torch.ones(T, T - 1), r"\(8, 7\)"),
+    "too short": (torch.ones(T, T - 1), r"\(8, 7\), which does not broadcast to scores"),
+    "without heads": (torch.ones(B, T, T), r"\(2, 8, 8\), wanted 2 or 4 .*insert an axis"),
 }
 
 
@@ -120,7 +110,7 @@ def qkv():
 @pytest.mark.parametrize("case", WRONG)
 def test_q_k_and_v_that_cannot_meet_are_refused(name, case):
     change, text = WRONG[case]
-    attend, _, _ = FUNCTIONS[name]
+    attend = FUNCTIONS[name]
     attend(*qkv())
     if "weights" in name and (case.startswith("v ") or "of v" in case):
         return  # what has no values cannot refuse them
@@ -130,9 +120,9 @@ def test_q_k_and_v_that_cannot_meet_are_refused(name, case):
 
 
 @pytest.mark.parametrize("case", MASKS)
-@pytest.mark.parametrize("name", [name for name, (_, mask, _) in FUNCTIONS.items() if mask])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_masks_that_do_not_fit_are_refused(name, case):
-    attend, keyword, _ = FUNCTIONS[name]
+    attend, keyword = FUNCTIONS[name], "mask" if name in PAIRS else "key_mask"
     mask, text = MASKS[case]
     attend(*qkv(), **{keyword: torch.ones(T, dtype=torch.bool)})
     with pytest.raises(ValueError, match=text):
@@ -140,9 +130,9 @@ def test_masks_that_do_not_fit_are_refused(name, case):
 
 
 @pytest.mark.parametrize("case", BIASES)
-@pytest.mark.parametrize("name", [name for name, (_, _, bias) in FUNCTIONS.items() if bias])
+@pytest.mark.parametrize("name", PAIRS)
 def test_biases_that_do_not_fit_are_refused(name, case):
-    attend, _, _ = FUNCTIONS[name]
+    attend = FUNCTIONS[name]
     bias, text = BIASES[case]
     attend(*qkv(), bias=torch.zeros(T, T))
     with pytest.raises(ValueError, match=text):
@@ -151,7 +141,7 @@ def test_biases_that_do_not_fit_are_refused(name, case):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_under_autocast_the_precision_may_differ(name):
-    attend, _, _ = FUNCTIONS[name]
+    attend = FUNCTIONS[name]
     q, k, v = qkv()
     with torch.autocast("cpu", torch.bfloat16):
         for given in ((q, k, v), (q.bfloat16(), k, v), (q, k, v.bfloat16())):
@@ -162,7 +152,7 @@ def test_under_autocast_the_precision_may_differ(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_empty_batch_has_an_empty_result(name):
-    attend, _, _ = FUNCTIONS[name]
+    attend = FUNCTIONS[name]
     x = torch.randn(3, 0, H, T, DH, requires_grad=True)
     out = attend(*x)
     out = out[0] if isinstance(out, tuple) else out
@@ -173,7 +163,7 @@ def test_an_empty_batch_has_an_empty_result(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_tokens_give_nothing_or_are_refused(name):
-    attend, _, _ = FUNCTIONS[name]
+    attend = FUNCTIONS[name]
     refusal = None
     try:
         out = attend(*torch.randn(3, B, H, 0, DH))
@@ -184,10 +174,3 @@ def test_no_tokens_give_nothing_or_are_refused(name):
     else:
         out = out[0] if isinstance(out, tuple) else out
         assert out.shape[:3] == (B, H, 0)
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_a_mask_given_as_bias_is_refused_by_the_module(fused):
-    attend = MultiHeadAttention(8, 2, fused=fused)
-    with pytest.raises(ValueError, match="bias has dtype torch.bool"):
-        attend(torch.randn(1, 3, 8), bias=torch.ones(3, 3, dtype=torch.bool))

@@ -17,9 +17,15 @@ from course_lib.decoding import (
     length_norm,
     sample,
 )
+from course_tests.refusals import refusals
 
 V, DEPTH, END = 3, 4, 2
 SEEDS = st.integers(0, 2**31)
+ONE = torch.tensor([0])
+
+
+def unmoved(state, indices):
+    return state
 
 
 class Tree:
@@ -56,6 +62,10 @@ def begin(*tokens):
     return torch.tensor(tokens), torch.zeros(len(tokens), dtype=torch.long)
 
 
+def search(tree, start, state, **options):
+    return beam_search(tree.step, start, state, reorder=tree.reorder, **options)
+
+
 def cut(row):
     row = row.tolist()
     return tuple(row[: row.index(END) + 1]) if END in row else tuple(row)
@@ -66,10 +76,8 @@ def cut(row):
 def test_a_beam_that_holds_everything_is_an_exhaustive_search(seed, alpha):
     tree = Tree(seed)
     start, state = begin(0, 1)
-    beam = beam_search(
-        tree.step, start, state, reorder=tree.reorder, beam_size=V**DEPTH, max_len=DEPTH, end=END,
-        length_penalty=alpha,
-    )  # fmt: skip
+    everything = {"beam_size": V**DEPTH, "max_len": DEPTH, "end": END}
+    beam = search(tree, start, state, length_penalty=alpha, **everything)
     for b, first in enumerate(start.tolist()):
         ranked = sorted(
             (
@@ -82,21 +90,7 @@ def test_a_beam_that_holds_everything_is_an_exhaustive_search(seed, alpha):
             assert cut(beam.tokens[b, k]) == tokens
             assert math.isclose(beam.log_probs[b, k], total, abs_tol=1e-9)
             assert math.isclose(beam.scores[b, k], score, abs_tol=1e-9)
-        # What the beam holds besides are places without a sequence.
         assert (beam.scores[b, len(ranked) :] == -math.inf).all()
-
-
-@given(seed=SEEDS)
-@settings(max_examples=15, deadline=None)
-def test_a_beam_of_one_is_greedy(seed):
-    tree = Tree(seed)
-    start, state = begin(0, 1)
-    alone = greedy(tree.step, start, state, max_len=DEPTH, end=END)
-    beam = beam_search(
-        tree.step, start, state, reorder=tree.reorder, beam_size=1, max_len=DEPTH, end=END
-    )
-    assert torch.equal(beam.tokens[:, 0], alone.tokens)
-    torch.testing.assert_close(beam.log_probs[:, 0], alone.log_probs)
 
 
 @given(seed=SEEDS, beam_size=st.integers(1, 5), alpha=st.sampled_from([0.0, 1.0]))
@@ -121,10 +115,8 @@ def test_a_beam_is_the_beam_written_with_lists(seed, beam_size, alpha):
         best = sorted(extended, key=score, reverse=True)[:beam_size]
         aside += [h for h in hypotheses if h[3] and h[0] not in [tokens for tokens, *_ in best]]
         hypotheses = best
-    beam = beam_search(
-        tree.step, start, state, reorder=tree.reorder, beam_size=beam_size, max_len=DEPTH, end=END,
-        length_penalty=alpha,
-    )  # fmt: skip
+    options = {"beam_size": beam_size, "max_len": DEPTH, "end": END, "length_penalty": alpha}
+    beam = search(tree, start, state, **options)
     found = beam.tokens[0][beam.scores[0] > -math.inf]
     ranked = sorted(hypotheses + aside, key=score, reverse=True)[:beam_size]
     assert [cut(row) for row in found] == [h[0] for h in ranked]
@@ -138,27 +130,16 @@ def test_a_sentence_that_ended_is_not_lost_to_worse_ones(alpha):
     table[1, :, :2] = 0.5
     table[2, :, :5] = 0.2
     table[3, :, end] = 1.0
-    beam = beam_search(
-        lambda tokens, step: (table[step[0], tokens].log(), step + 1), torch.tensor([4, 4]),
-        torch.zeros(2, dtype=torch.long), reorder=lambda step, indices: step[indices], beam_size=2,
-        max_len=6, end=end, length_penalty=alpha,
-    )  # fmt: skip
+
+    def follow(tokens, step):
+        return table[step[0], tokens].log(), step + 1
+
+    options = {"beam_size": 2, "max_len": 6, "end": end, "length_penalty": alpha}
+    start, state = torch.tensor([4, 4]), torch.zeros(2, dtype=torch.long)
+    beam = beam_search(follow, start, state, reorder=lambda step, i: step[i], **options)
     assert beam.tokens[:, 0].tolist() == 2 * [[end, end, end, end]]
     assert beam.log_probs[0].exp().tolist() == pytest.approx([0.3, 0.065])
     assert (beam.scores[:, 0] >= beam.scores[:, 1]).all() and beam.state.shape == (4,)
-
-
-def test_log_probs_of_a_beam_are_those_of_its_tokens_and_the_state_follows_them():
-    tree = Tree(3)
-    start, state = begin(0, 1)
-    beam = beam_search(tree.step, start, state, reorder=tree.reorder, beam_size=4, max_len=3)
-    for b, k in itertools.product(range(2), range(4)):
-        node, total = torch.zeros(1, dtype=torch.long), 0.0
-        for last, token in zip([start[b], *beam.tokens[b, k]], beam.tokens[b, k], strict=False):
-            log_probs, node = tree.step(last[None], node)
-            total += float(log_probs[0, token])
-        assert math.isclose(total, beam.log_probs[b, k], abs_tol=1e-9)
-        assert node == beam.state[4 * b + k]
 
 
 def test_the_length_penalty_changes_the_winner():
@@ -166,11 +147,10 @@ def test_the_length_penalty_changes_the_winner():
     table = torch.tensor([[0.0, 0.6, 0.4], [0.0, 0.4, 0.6], [0, 0, 1]]).log()
     best = []
     for alpha in (0.0, 5.0):
+        options = {"beam_size": 3, "max_len": 2, "end": END, "length_penalty": alpha}
         beam = beam_search(
-            lambda tokens, state: (table[tokens], state), torch.tensor([0]), None,
-            reorder=lambda state, indices: state, beam_size=3, max_len=2, end=END,
-            length_penalty=alpha,
-        )  # fmt: skip
+            lambda tokens, state: (table[tokens], state), ONE, None, reorder=unmoved, **options
+        )
         best.append(cut(beam.tokens[0, 0]))
     assert best == [(END,), (1, END)]
     norms = length_norm(torch.tensor([1.0, 7.0]).double(), 0.5)
@@ -199,11 +179,8 @@ def test_what_has_ended_is_padded_and_costs_nothing():
 def test_a_model_is_asked_for_one_row_a_sequence_at_first_and_one_a_hypothesis_after():
     tree = Tree(0)
     start, state = begin(0, 1)
-    beam_search(tree.step, start, state, reorder=tree.reorder, beam_size=5, max_len=3)
+    search(tree, start, state, beam_size=5, max_len=3)
     assert tree.sizes == [2, 6, 10]
-
-
-# ------------------------------------------------------------------------------ sampling
 
 
 def draw(tree, seed=0, n=1, **options):
@@ -284,70 +261,46 @@ def test_of_equal_tokens_exactly_k_stay():
 
 
 def test_cuts_work_in_half_precision():
-    out = sample(
-        lambda tokens, state: (torch.zeros(1, 7, dtype=torch.float16), state),
-        torch.tensor([0]), None, max_len=5, top_k=5, top_p=0.5,
-        generator=torch.Generator().manual_seed(0),
-    )  # fmt: skip
+    def even(tokens, state):
+        return torch.zeros(1, 7, dtype=torch.float16), state
+
+    generator = torch.Generator().manual_seed(0)
+    out = sample(even, ONE, None, max_len=5, top_k=5, top_p=0.5, generator=generator)
     assert out.tokens.max() < 5 and out.log_probs.dtype == torch.float32
-
-
-# ------------------------------------------------------------------------------ errors
 
 
 def uniform(tokens, state):
     return torch.zeros(len(tokens), 4), state
 
 
-ONE = torch.tensor([0])
-
-
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: greedy(uniform, torch.zeros(2), None, max_len=3), "dtype torch.float32, wanted"),
-        (lambda: greedy(uniform, torch.zeros(2, 1).long(), None, max_len=3), r"shape \(2, 1\)"),
-        (lambda: greedy(uniform, ONE, None, max_len=0), "max_len is 0, wanted at least 1"),
-        (lambda: sample(uniform, ONE, None, max_len=1, temperature=0.0), "temperature is 0.0"),
-        (lambda: sample(uniform, ONE, None, max_len=1, top_k=0), "top_k is 0, wanted at least 1"),
-        (lambda: sample(uniform, ONE, None, max_len=1, top_p=0.0), r"top_p is 0.0, wanted"),
-        (lambda: sample(uniform, ONE, None, max_len=1, top_p=1.5), r"top_p is 1.5"),
-        (
-            lambda: beam_search(uniform, ONE, None, reorder=None, beam_size=0, max_len=1),
-            "beam_size is 0, wanted at least 1",
-        ),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: greedy(uniform, torch.zeros(2), None, max_len=3), "dtype torch.float32, wanted"),
+    (lambda: greedy(uniform, torch.zeros(2, 1).long(), None, max_len=3), r"shape \(2, 1\)"),
+    (lambda: greedy(uniform, ONE, None, max_len=0), "max_len is 0, wanted at least 1"),
+    (lambda: sample(uniform, ONE, None, max_len=1, temperature=0.0), "temperature is 0.0"),
+    (lambda: sample(uniform, ONE, None, max_len=1, top_k=0), "top_k is 0, wanted at least 1"),
+    (lambda: sample(uniform, ONE, None, max_len=1, top_p=0.0), r"top_p is 0.0, wanted"),
+    (lambda: sample(uniform, ONE, None, max_len=1, top_p=1.5), r"top_p is 1.5"),
+    (
+        lambda: beam_search(uniform, ONE, None, reorder=None, beam_size=0, max_len=1),
+        "beam_size is 0, wanted at least 1",
+    ),
+    (lambda: keep_top_k(torch.tensor(0.0), 1), "single number"),
+    (lambda: keep_top_p(torch.tensor(0.0), 0.5), "single number"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()
 
 
 FOLLOW = torch.tensor([[0, 7, 2, 1], [1, 0, 8, 1], [1, 1, 0, 8], [1, 1, 1, 7]]) / 10
 
 
 @pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
-def test_log_probabilities_that_are_no_numbers_are_refused(way):
-    options = {"beam_size": 2} if way == "beam" else {}
+def test_no_numbers_are_refused_and_no_texts_have_no_continuation(way):
+    options = {"method": way, "max_len": 3} | ({"beam_size": 2} if way == "beam" else {})
+
+    def follow(value):
+        return lambda tokens, state: (torch.full((len(tokens), 4), value), state)
+
     with pytest.raises(ValueError, match="NaN, wanted numbers"):
-        decode(
-            lambda tokens, state: (torch.full((len(tokens), 4), math.nan), state),
-            torch.tensor([0]), None, reorder=lambda s, i: s, method=way, max_len=2, **options,
-        )  # fmt: skip
-
-
-@pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
-def test_no_texts_have_no_continuation(way):
-    options = {"beam_size": 2} if way == "beam" else {}
-    found = decode(
-        lambda tokens, state: (FOLLOW.log()[tokens], state),
-        torch.zeros(0, dtype=torch.long), None, reorder=lambda s, i: s, method=way, max_len=3,
-        end=3, **options,
-    )  # fmt: skip
+        decode(follow(math.nan), ONE, None, reorder=unmoved, **options)
+    found = decode(follow(math.log(0.25)), ONE[:0], None, reorder=unmoved, end=3, **options)
     assert found.tokens.shape[0] == 0 and found.log_probs.shape[0] == 0
-
-
-@pytest.mark.parametrize("keep", [lambda x: keep_top_k(x, 1), lambda x: keep_top_p(x, 0.5)])
-def test_a_single_number_is_no_distribution(keep):
-    with pytest.raises(ValueError, match="single number"):
-        keep(torch.tensor(0.0))

@@ -108,7 +108,6 @@ def test_workflows_run_what_is_here():
 
 @pytest.mark.parametrize("asked", [[], ["test-all"], ["install", "links"]])
 def test_a_new_machine_makes_what_it_is_asked_for(tmp_path, monkeypatch, asked):
-    """With stand-ins for what it would install; without a word it makes the tests."""
     here, tools = tmp_path / "here", tmp_path / "tools"
     for folder in (here / ".ci", tools):
         folder.mkdir(parents=True)
@@ -128,8 +127,6 @@ def test_a_new_machine_makes_what_it_is_asked_for(tmp_path, monkeypatch, asked):
 
 
 def test_versions_are_published_side_by_side(tmp_path):
-    """With git itself, to a repository beside this one; twice, and the notebooks too."""
-
     def git(*arguments, at):
         command = ["git", "-C", at, "-c", "user.name=t", "-c", "user.email=t@localhost"]
         done = subprocess.run([*command, *arguments], check=True, capture_output=True, text=True)

@@ -38,7 +38,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_text() == "one" and list(path.parent.iterdir()) == [path]
     write_whole(path, b"\xff")
     assert path.read_bytes() == b"\xff"
-    # A full disk does not say where it is.
     with pytest.raises(OSError, match=r"a\.txt"), part_of(path):
         Path("/dev/full").write_text("three")
     write_whole(path, "half a pair \ud800")
@@ -117,7 +116,6 @@ def test_a_folder_is_replaced_at_the_end(tmp_path):
     with pytest.raises(FileExistsError), replaced(folder):
         folder.mkdir()
     assert [p.name for p in folder.iterdir()] == ["2"]
-    # Of two writers at once the last one stays.
     with replaced(folder) as first:
         with replaced(folder) as second:
             second.mkdir()

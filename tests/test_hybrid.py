@@ -3,13 +3,8 @@
 import pytest
 import torch
 
-from course_lib.hybrid import (
-    Hybrid,
-    HybridConfig,
-    InvertedBottleneck,
-    RelativeBlock,
-    hybrid_cifar,
-)
+from course_lib.hybrid import Hybrid, HybridConfig, InvertedBottleneck, RelativeBlock, hybrid_cifar
+from course_tests.refusals import refusals
 
 
 def small(**changes):
@@ -93,22 +88,16 @@ def test_a_block_that_adds_nothing_passes_on_what_came_in(make):
     torch.testing.assert_close(block(x), x)
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, 3, 16, 16\)"),
-        (lambda: small()(images(channels=1)), r"\(3, 1, 16, 16\), wanted \(B, 3, 16, 16\)"),
-        (lambda: small(image_size=18), "image_size is 18, wanted a multiple of 4"),
-        (lambda: small(n_blocks=(1, 1)), "widths has 3 stages"),
-        (lambda: small(n_blocks=(1, 0, 1)), "wanted at least one block"),
-        (lambda: small(n_conv_stages=4), "n_conv_stages is 4, wanted 0 to 3"),
-        (lambda: small(d_head=5), "d_head is 5, wanted a divisor of the width 16"),
-        (
-            lambda: RelativeBlock(8, 8, 2, side=4)(images(channels=8)),
-            r"\(3, 8, 16, 16\), wanted \(B, C, 4, 4\)",
-        ),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, 3, 16, 16\)"),
+    (lambda: small()(images(channels=1)), r"\(3, 1, 16, 16\), wanted \(B, 3, 16, 16\)"),
+    (lambda: small(image_size=18), "image_size is 18, wanted a multiple of 4"),
+    (lambda: small(n_blocks=(1, 1)), "widths has 3 stages"),
+    (lambda: small(n_blocks=(1, 0, 1)), "wanted at least one block"),
+    (lambda: small(n_conv_stages=4), "n_conv_stages is 4, wanted 0 to 3"),
+    (lambda: small(d_head=5), "d_head is 5, wanted a divisor of the width 16"),
+    (
+        lambda: RelativeBlock(8, 8, 2, side=4)(images(channels=8)),
+        r"\(3, 8, 16, 16\), wanted \(B, C, 4, 4\)",
+    ),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

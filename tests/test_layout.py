@@ -1,6 +1,8 @@
 """The repository's promises about itself: its root, its sizes, its commands, its layers."""
 
 import ast
+import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -14,17 +16,21 @@ import pytest
 import yaml
 
 import course_lib
+import grader.checks.cell
+import grader.lateness
+from course_lib.checks import check
+from grader.judge.results import Task
 
 ROOT = Path(__file__).resolve().parents[1]
 SET_BY_DESIGN = {
-    "book", "exercises", "solutions", "course_lib", "grader", "tests", "course.toml",
-    "_config.yml", "_toc.yml", "environment.yml", "README.md",
-}  # fmt: skip
+    *"book exercises solutions course_lib grader tests".split(),
+    *"course.toml _config.yml _toc.yml environment.yml README.md".split(),
+}
 DEMANDED_BY_TOOLS = {
-    ".github", "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "CITATION.cff",
-    "CONTRIBUTING.md", "nbgrader_config.py", ".binder", "deploy", ".ci", ".gitignore",
-    ".gitattributes", ".pre-commit-config.yaml", "CHANGELOG.md", "SECURITY.md",
-}  # fmt: skip
+    *".github pyproject.toml constraints.txt Makefile LICENSE CITATION.cff".split(),
+    *"CONTRIBUTING.md nbgrader_config.py .binder deploy .ci .gitignore".split(),
+    *".gitattributes .pre-commit-config.yaml CHANGELOG.md SECURITY.md".split(),
+}
 
 
 def tracked():
@@ -163,17 +169,52 @@ def test_the_map_of_the_library_names_every_part_once():
     parts |= {p.stem for p in folder.glob("*.py")} - {"__init__"}
     assert len(named) == len(set(named)) and set(named) == parts
     assert named[0] == "whole"  # who reads one file of the library reads this one
-    # A handful of words each: a map, no manual.
     for line in re.findall(r"^    \w+ +(.+)$", course_lib.__doc__, re.MULTILINE):
         assert len(line.split()) <= 6, line
 
 
-@pytest.mark.parametrize(
-    "place",
-    ["defence/03/keys/ada.html", "second-marks/ada.json", "summary/03.csv", "submitted/ada/03/x",
-     "replaced/03/ada/1", "roster.json", ".roster.json.0a1b2c3d.part", ".collect/ada/x",
-     ".grading-seeds.json", ".renaming.json", ".sample-cells"],
-)  # fmt: skip
+KEPT = """defence/03/keys/ada.html second-marks/ada.json summary/03.csv submitted/ada/03/x
+replaced/03/ada/1 roster.json .roster.json.0a1b2c3d.part .collect/ada/x .grading-seeds.json
+.renaming.json .sample-cells"""
+
+
+@pytest.mark.parametrize("place", KEPT.split())
 def test_what_commands_keep_of_students_reaches_no_commit(place):
     ignored = ["git", "check-ignore", "--no-index", "-q", place]
     assert subprocess.run(ignored, cwd=ROOT).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("course_lib.checks.cell", "grader.checks.cell"),
+        ("course_lib.grading", "grader"),
+        ("course_lib.grading.formgrader", "grader.formgrader"),
+        ("course_lib.grading.judging.judge_process", "grader.judge.judge_process"),
+        ("course_lib.handout.selfcheck", "grader.student.selfcheck"),
+        ("course_lib.hub.settings", "grader.hub.settings"),
+        ("course_lib.errors", "grader.base.errors"),
+    ],
+)
+def test_an_old_name_is_the_module_itself(old, new):
+    module = importlib.import_module(old)
+    assert module is importlib.import_module(new)
+    assert module.__name__ == module.__spec__.name == new
+
+
+def test_notebooks_and_configurations_say_old_names():
+    from traitlets.utils.importstring import import_item
+
+    assert check is grader.checks.cell.check
+    penalty = import_item("course_lib.grading.lateness.DailyPenalty")
+    assert penalty is grader.lateness.DailyPenalty
+
+
+def test_a_pickle_from_before_is_read():
+    now = pickle.dumps(Task, protocol=0)
+    assert pickle.loads(now.replace(b"grader.judge", b"course_lib.grading.judging")) is Task
+
+
+def test_a_module_that_never_was_is_missing():
+    with pytest.raises(ModuleNotFoundError, match="grader.nothing"):
+        importlib.import_module("course_lib.grading.nothing")

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.masks import causal_mask, sliding_window_mask
@@ -18,15 +18,16 @@ from course_lib.mixing import (
     restricted_attention,
     self_attention,
 )
+from course_tests.refusals import refusals
 
 WINDOW = 4
 
 
-def randn(*shape: int, seed: int = 0) -> Tensor:
+def randn(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def run(kind: Kind, x: Tensor, layer: int = 0) -> Tensor:
+def run(kind, x, layer=0):
     d = x.shape[-1]
     w_q, w_k, w_v = randn(3, d, d).requires_grad_() / d
     if kind == "self-attention":
@@ -41,7 +42,7 @@ def run(kind: Kind, x: Tensor, layer: int = 0) -> Tensor:
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 @pytest.mark.parametrize("n", [2, 13])
-def test_multiplications_are_those_that_torch_counts(kind: Kind, n: int) -> None:
+def test_multiplications_are_those_that_torch_counts(kind, n):
     counter = FlopCounterMode(display=False)
     with counter:
         run(kind, randn(1, n, 6))
@@ -49,7 +50,7 @@ def test_multiplications_are_those_that_torch_counts(kind: Kind, n: int) -> None
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
-def test_only_recurrence_makes_the_chain_grow(kind: Kind) -> None:
+def test_only_recurrence_makes_the_chain_grow(kind):
     short, long = (longest_chain(run(kind, randn(1, n, 4).requires_grad_())) for n in (4, 24))
     growth = layer_cost(kind, 24, 4, WINDOW).sequential - layer_cost(kind, 4, 4, WINDOW).sequential
     assert long - short == growth
@@ -57,13 +58,13 @@ def test_only_recurrence_makes_the_chain_grow(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", [k for k in get_args(Kind) if k != "recurrent"])
 @pytest.mark.parametrize("n", [2, 4, 5, 16, 17, 60])
-def test_path_is_the_number_of_layers_that_a_signal_needs(kind: Kind, n: int) -> None:
+def test_path_is_the_number_of_layers_that_a_signal_needs(kind, n):
     x = randn(1, n, 2)
     found = layers_until_reached(lambda x, i: run(kind, x, i), x, most=n)
     assert found == layer_cost(kind, n, 2, WINDOW).path
 
 
-def test_recurrent_path_is_one_state_after_the_other() -> None:
+def test_recurrent_path_is_one_state_after_the_other():
     x = randn(1, 9, 3).requires_grad_()
     w_in, w_state = randn(2, 3, 3)
     out = recurrent(x, w_in, w_state)[:, -1]
@@ -71,7 +72,7 @@ def test_recurrent_path_is_one_state_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("window", [1, 2, 7, 99])
-def test_restricted_attention_is_attention_under_a_window_mask(window: int) -> None:
+def test_restricted_attention_is_attention_under_a_window_mask(window):
     x = randn(2, 3, 10, 4)
     w_q, w_k, w_v = randn(4, 3), randn(4, 3, seed=1), randn(4, 5, seed=2)
     out, weights = restricted_attention(x, w_q, w_k, w_v, window=window)
@@ -81,7 +82,7 @@ def test_restricted_attention_is_attention_under_a_window_mask(window: int) -> N
     torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
-def test_self_attention_is_equivariant_and_a_causal_mask_ends_that() -> None:
+def test_self_attention_is_equivariant_and_a_causal_mask_ends_that():
     x, order = randn(1, 6, 4), torch.tensor([3, 0, 5, 1, 4, 2])
     w = randn(3, 4, 4)
     torch.testing.assert_close(
@@ -92,7 +93,7 @@ def test_self_attention_is_equivariant_and_a_causal_mask_ends_that() -> None:
     assert moved.abs().max() > 0.1
 
 
-def test_recurrent_is_torchs_rnn() -> None:
+def test_recurrent_is_torchs_rnn():
     x = randn(2, 7, 3)
     rnn = nn.RNN(3, 4, bias=False, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
@@ -101,17 +102,12 @@ def test_recurrent_is_torchs_rnn() -> None:
     torch.testing.assert_close(got, want)
 
 
-def test_refusals() -> None:
-    x, w = randn(1, 4, 2), randn(2, 2)
-    with pytest.raises(ValueError, match="w_k has shape"):
-        self_attention(x, w, randn(3, 2), w)
-    with pytest.raises(ValueError, match="at least 1"):
-        restricted_attention(x, w, w, w, window=0)
-    with pytest.raises(ValueError, match="wanted one of"):
-        layer_cost("attention", 4, 2)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 2"):
-        layer_cost("convolution", 4, 2, window=1)
-    with pytest.raises(ValueError, match="at least 1"):
-        layer_cost("recurrent", 0, 2)
-    with pytest.raises(ValueError, match="does not reach"):
-        layers_until_reached(lambda x, i: x, x, most=2)
+W = torch.ones(2, 2)
+test_what_cannot_be_is_refused = refusals(
+    (lambda: self_attention(randn(1, 4, 2), W, randn(3, 2), W), "w_k has shape"),
+    (lambda: restricted_attention(randn(1, 4, 2), W, W, W, window=0), "at least 1"),
+    (lambda: layer_cost("attention", 4, 2), "wanted one of"),
+    (lambda: layer_cost("convolution", 4, 2, window=1), "at least 2"),
+    (lambda: layer_cost("recurrent", 0, 2), "at least 1"),
+    (lambda: layers_until_reached(lambda x, i: x, randn(1, 4, 2), most=2), "does not reach"),
+)

@@ -21,12 +21,7 @@ from course_lib.positions import LearnedPositions, TransformerXLAttention, Windo
 from course_lib.resnet import ResNet, ResNetConfig
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.swin import Swin, SwinConfig, WindowAttention
-from course_lib.transformer import (
-    DecoderOnly,
-    DecoderOnlyConfig,
-    EncoderDecoder,
-    TransformerConfig,
-)
+from course_lib.transformer import DecoderOnly, DecoderOnlyConfig, EncoderDecoder, TransformerConfig
 from course_lib.vit import ViT, ViTConfig
 
 SMALL = {"d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 2}

@@ -1,7 +1,5 @@
 """Pictures of the book: contrast, determinism, and what they draw."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -11,26 +9,16 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from course_lib.plots import (
-    INK,
-    PALETTE,
-    WIDEST,
-    attention_map,
-    bars,
-    canvas,
-    curves,
-    table,
-)
+from course_lib.plots import INK, PALETTE, WIDEST, attention_map, bars, canvas, curves, table
 from course_tests.browser.page_survey import letters
+from course_tests.refusals import refusals
 
 LIGHT, DARK = "#ffffff", "#14181e"
 STYLE = Path(__file__).parents[1] / "book" / "_static" / "course.css"
 
 
-def contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2."""
-
-    def luminance(colour: str) -> float:
+def contrast(one, other):
+    def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
         return float(np.dot([0.2126, 0.7152, 0.0722], linear))
@@ -40,11 +28,11 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("colour", [INK, *PALETTE])
-def test_ink_and_colours_are_seen_on_light_and_on_dark(colour: str) -> None:
+def test_ink_and_colours_are_seen_on_light_and_on_dark(colour):
     assert contrast(colour, LIGHT) >= 3 and contrast(colour, DARK) >= 3
 
 
-def test_letters_of_plots_are_read_in_a_dark_fold() -> None:
+def test_letters_of_plots_are_read_in_a_dark_fold():
     """The pages make plots lighter there, by a factor of the style sheet."""
     (factor,) = re.findall(r'svg"\] { filter: brightness\((.*?)\)', STYLE.read_text("utf-8"))
     lighter = "#" + "".join(
@@ -53,7 +41,7 @@ def test_letters_of_plots_are_read_in_a_dark_fold() -> None:
     assert contrast(INK, LIGHT) >= 4.5 and contrast(lighter, "#29313d") >= 4.5
 
 
-def seen_without_green(colour: str) -> np.ndarray:
+def seen_without_green(colour):
     """The colour as a deuteranope sees it (Viénot, Brettel and Mollon 1999)."""
     linear = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]) ** 2.2
     cones = np.array([[17.8824, 43.5161, 4.1194], [3.4557, 27.1554, 3.8671], [0.03, 0.1843, 1.467]])
@@ -61,14 +49,14 @@ def seen_without_green(colour: str) -> np.ndarray:
     return np.linalg.inv(cones) @ simulate @ cones @ linear
 
 
-def test_the_first_colours_differ_without_green() -> None:
+def test_the_first_colours_differ_without_green():
     seen = [seen_without_green(colour) for colour in PALETTE[:3]]
     for i in range(3):
         for j in range(i):
             assert np.abs(seen[i] - seen[j]).max() > 0.08
 
 
-def some_pictures() -> list:
+def some_pictures():
     weights = torch.tensor([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]])
     return [
         attention_map(weights, ["good", "evening"], ["guten", "abend", "!"]),
@@ -78,7 +66,7 @@ def some_pictures() -> list:
     ]
 
 
-def test_pictures_are_the_same_at_every_run_and_have_no_background() -> None:
+def test_pictures_are_the_same_at_every_run_and_have_no_background():
     for one, other in zip(some_pictures(), some_pictures(), strict=True):
         svg = one._repr_svg_()
         assert svg == other._repr_svg_()
@@ -88,20 +76,19 @@ def test_pictures_are_the_same_at_every_run_and_have_no_background() -> None:
 SAID = ["good, evening over guten, abend, !", "x: a, b over c, d, e; y", "y over n: a", "y over a"]
 
 
-def test_what_a_picture_shows_is_said_for_those_who_hear_it() -> None:
+def test_what_a_picture_shows_is_said_for_those_who_hear_it():
     for picture, words in zip(some_pictures(), SAID, strict=True):
         title = re.search("<title>(.+?)</title>", picture._repr_svg_())
         assert title and words in title[1]
 
 
-def width(svg: str) -> float:
-    """In points."""
+def width(svg):
     found = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
     assert found
     return float(found[1])
 
 
-def test_a_picture_is_no_wider_than_a_telephone_bears_and_has_no_small_letters() -> None:
+def test_a_picture_is_no_wider_than_a_telephone_bears_and_has_no_small_letters():
     """Exponents would be smaller than what they stand at; many columns and bars share the room."""
     words = [str(n) for n in range(20)]
     wide = [
@@ -119,13 +106,13 @@ def test_a_picture_is_no_wider_than_a_telephone_bears_and_has_no_small_letters()
     }
 
 
-def test_names_of_bars_that_would_run_into_each_other_are_turned() -> None:
+def test_names_of_bars_that_would_run_into_each_other_are_turned():
     for name, angle in (("a", 0), ("attention\nalone", 0), ("attention alone", 35)):
         picture = bars({f"{name} {i}": i for i in range(4)}, ylabel="y")
         assert {label.get_rotation() for label in picture.axes[0].get_xticklabels()} == {angle}
 
 
-def test_nothing_global_is_changed() -> None:
+def test_nothing_global_is_changed():
     # The backend is looked for when it is first asked for, by whoever asks.
     before = {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
     for picture in some_pictures():
@@ -133,7 +120,7 @@ def test_nothing_global_is_changed() -> None:
     assert {name: matplotlib.rcParams[name] for name in before} == before
 
 
-def test_an_attention_map_shows_words_and_numbers() -> None:
+def test_an_attention_map_shows_words_and_numbers():
     picture = some_pictures()[0]
     ax = picture.axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["good", "evening"]
@@ -151,7 +138,7 @@ def test_an_attention_map_shows_words_and_numbers() -> None:
     assert len(large.axes[0].lines) == 22 and not ax.lines  # a grid where no numbers part cells
 
 
-def test_the_numbers_of_a_map_can_be_read_at_every_weight() -> None:
+def test_the_numbers_of_a_map_can_be_read_at_every_weight():
     weights = torch.linspace(0, 1, 80).view(8, 10)
     ax = attention_map(weights, list("abcdefgh"), list("abcdefghij")).axes[0]
     (image,) = ax.images
@@ -161,7 +148,7 @@ def test_the_numbers_of_a_map_can_be_read_at_every_weight() -> None:
         assert cell[3] == 1 and not text.get_path_effects()
 
 
-def test_curves_show_the_mean_and_the_spread() -> None:
+def test_curves_show_the_mean_and_the_spread():
     runs = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
     (line,) = curves([0, 1], {"a": runs}, xlabel="x", ylabel="y").axes[0].lines
     assert line.get_ydata().tolist() == [2.0, 4.0]
@@ -172,36 +159,45 @@ def test_curves_show_the_mean_and_the_spread() -> None:
         assert (at_one.min(), at_one.max()) == pytest.approx((low, high))
 
 
-def test_curves_differ_by_more_than_colour() -> None:
+def test_curves_differ_by_more_than_colour():
     names = {str(i): [0, i] for i in range(len(PALETTE))}
     lines = curves([0, 1], names, xlabel="x", ylabel="y").axes[0].lines
     assert len({line.get_marker() for line in lines}) == len(lines)
     assert len({str(line._dash_pattern) for line in lines}) == len(lines)
 
 
-def test_bars_mark_what_is_highlighted() -> None:
+def test_bars_mark_what_is_highlighted():
     first, second = bars({"a": 1, "b": 2}, ylabel="y", highlight=["b"]).axes[0].patches
     assert first.get_facecolor() != second.get_facecolor()
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"weights have shape \(2, 2\), wanted"):
-        attention_map(torch.eye(2), ["a"], ["b", "c"])
-    with pytest.raises(ValueError, match="got 2 titles for 1 maps"):
-        attention_map(torch.eye(1), ["a"], ["b"], titles=["x", "y"])
-    with pytest.raises(ValueError, match=r"'a' has shape \(1, 3\), wanted \(R, 2\)"):
-        curves([0, 1], {"a": [1, 2, 3]}, xlabel="x", ylabel="y")
-    with pytest.raises(ValueError, match="wanted at most 6"):
-        curves([0], {str(i): [0] for i in range(7)}, xlabel="x", ylabel="y")
+test_what_does_not_fit_is_refused = refusals(
+    (
+        lambda: attention_map(torch.eye(2), ["a"], ["b", "c"]),
+        r"weights have shape \(2, 2\), wanted",
+    ),
+    (
+        lambda: attention_map(torch.eye(1), ["a"], ["b"], titles=["x", "y"]),
+        "got 2 titles for 1 maps",
+    ),
+    (
+        lambda: curves([0, 1], {"a": [1, 2, 3]}, xlabel="x", ylabel="y"),
+        r"'a' has shape \(1, 3\), wanted \(R, 2\)",
+    ),
+    (
+        lambda: curves([0], {str(i): [0] for i in range(7)}, xlabel="x", ylabel="y"),
+        "wanted at most 6",
+    ),
+)
 
 
-def test_a_canvas_has_the_axes_asked_for() -> None:
+def test_a_canvas_has_the_axes_asked_for():
     picture, axes = canvas(2, 3, width=5, height=4)
     assert axes.shape == (2, 3) and len(picture.axes) == 6
     assert picture.figure.get_size_inches().tolist() == [5, 4]
 
 
-def test_a_table_is_whole_or_refused() -> None:
+def test_a_table_is_whole_or_refused():
     made = table(["layer", "path"], ["recurrent", 63], ["attention", 1])
     assert made._repr_markdown_().splitlines()[2:] == ["| recurrent | 63 |", "| attention | 1 |"]
     with pytest.raises(ValueError, match="a row has 1 entries, wanted 2"):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
-from course_lib.byte_pairs import BytePairs
+from course_lib.byte_pairs import WORD, BytePairs, join, learn_byte_pairs
 from course_lib.data import load_shakespeare
 from course_lib.data.cifar import PIXEL_STD, load_cifar10, normalise
 from course_lib.data.translation import Vocabulary
@@ -29,7 +30,7 @@ from course_lib.whole import GPT
 RESULTS = Path(__file__).parents[1] / "book" / "results"
 
 
-def test_the_committed_reader_knows_what_its_record_says() -> None:
+def test_the_committed_reader_knows_what_its_record_says():
     record = load_record(RESULTS / "read-words" / "reader-cpu-0.json")
     reader = load_reader()
     _, test = read_words.make_data(read_words.CPU, record.seed)
@@ -40,7 +41,7 @@ def test_the_committed_reader_knows_what_its_record_says() -> None:
     assert known > 0.9
 
 
-def test_the_committed_translator_knows_what_its_record_says() -> None:
+def test_the_committed_translator_knows_what_its_record_says():
     record = load_record(RESULTS / "read-translation" / "translator-cpu-0.json")
     translator = load_translator()
     data = read_translation.make_data(read_translation.CPU, record.seed)
@@ -51,7 +52,7 @@ def test_the_committed_translator_knows_what_its_record_says() -> None:
         assert right > 0.85
 
 
-def test_the_committed_writer_knows_what_its_record_says(course_data: Path) -> None:
+def test_the_committed_writer_knows_what_its_record_says(course_data):
     record = load_record(RESULTS / "writer" / "byte-pairs-cpu-0.json")
     writer = load_writer()
     held_out = torch.tensor(writer.tokenizer.encode(load_shakespeare()[1]))
@@ -59,7 +60,7 @@ def test_the_committed_writer_knows_what_its_record_says(course_data: Path) -> N
     assert loss == pytest.approx(record.results["validation_loss"], abs=1e-3)
 
 
-def test_maps_of_the_writer_mix_what_its_layers_mix() -> None:
+def test_maps_of_the_writer_mix_what_its_layers_mix():
     writer = load_writer()
     tokens = torch.tensor([writer.tokenizer.encode("My lord, the king is dead.")])
     first = writer.model.blocks[0]
@@ -71,7 +72,7 @@ def test_maps_of_the_writer_mix_what_its_layers_mix() -> None:
     torch.testing.assert_close(first.attention.out_proj(mixed), first.attention(x, causal=True))
 
 
-def test_the_committed_vision_transformer_knows_what_its_record_says(course_data: Path) -> None:
+def test_the_committed_vision_transformer_knows_what_its_record_says(course_data):
     record = load_record(RESULTS / "image-models" / "vit-day-0.json")
     test = load_cifar10("test")
     with torch.no_grad():
@@ -82,33 +83,32 @@ def test_the_committed_vision_transformer_knows_what_its_record_says(course_data
     assert right.float().mean() > 0.72
 
 
-def test_checkpoints_stay_small() -> None:
+def test_checkpoints_stay_small():
     for path in RESULTS.rglob("*.safetensors"):
         # Those of a million weights; a page sends the writer's to a browser, and no other.
         larger = {"image-models": 1_700_000, "seq2seq-bottleneck": 700_000, "writer": 2_000_000}
         assert path.stat().st_size < larger.get(path.parent.name, 600_000)
 
 
-def test_a_missing_checkpoint_says_how_to_make_it(tmp_path: Path) -> None:
+def test_a_missing_checkpoint_says_how_to_make_it(tmp_path):
     with pytest.raises(FileNotFoundError, match="`course run read-words --seeds 0` makes it anew"):
         load_reader(tmp_path / "none.safetensors")
     with pytest.raises(FileNotFoundError, match="course run read-translation"):
         load_translator(tmp_path / "none.safetensors")
 
 
-def test_what_is_packed_comes_back(tmp_path: Path) -> None:
+def test_what_is_packed_comes_back(tmp_path):
     model = Reader(ReaderConfig(6, d_model=8, n_heads=2), generator=torch.Generator())
     weights, text = pack_weights(model, words=Vocabulary(["ä", "b"]))
     save_file(weights, tmp_path / "r.safetensors", text)
     again = load_reader(tmp_path / "r.safetensors")
     assert again.vocabulary.tokens[4:] == ("ä", "b")
     tokens = torch.tensor([[1, 4, 5, 2]])
-    # Packing rounds the model itself, so nothing differs.
     assert torch.equal(again.model(tokens, tokens > 0), model(tokens, tokens > 0))
     assert json.loads(text["config"])["n_heads"] == 2
 
 
-def test_a_packed_writer_comes_back(tmp_path: Path) -> None:
+def test_a_packed_writer_comes_back(tmp_path):
     torch.manual_seed(0)
     tokenizer = BytePairs("abc ", [("a", "b"), (" ", "c")])
     model = GPT(6, 9, d_model=8, n_heads=4, d_ff=12, n_layers=2)
@@ -120,7 +120,7 @@ def test_a_packed_writer_comes_back(tmp_path: Path) -> None:
     assert again.go_on("ab", 3, seed=1) == again.go_on("ab", 3, seed=1)
 
 
-def test_a_word_that_may_not_be_looked_at_changes_nothing() -> None:
+def test_a_word_that_may_not_be_looked_at_changes_nothing():
     reader = load_reader()
     tokens = torch.tensor([reader.vocabulary.encode("the dogs sleep .".split(), True, True)])
     keep = torch.ones_like(tokens, dtype=torch.bool)
@@ -134,14 +134,14 @@ def test_a_word_that_may_not_be_looked_at_changes_nothing() -> None:
         reader.model(tokens, keep[0])
 
 
-def test_hidden_words_leave_no_trace() -> None:
+def test_hidden_words_leave_no_trace():
     tokens = torch.tensor([[1, 7, 8, 2]])
     hidden = torch.tensor([[False, True, True, False]])
     assert hide_words(tokens, hidden).tolist() == [[1, 3, 3, 2]]
     assert tokens.tolist() == [[1, 7, 8, 2]]
 
 
-def test_two_lines_of_the_sonnet_have_two_ends_and_the_first_can_be_taken_away() -> None:
+def test_two_lines_of_the_sonnet_have_two_ends_and_the_first_can_be_taken_away():
     writer = load_writer()
     pairs = zip(writer.couplets(), writer.couplets(ended=False), strict=True)
     for (text, first, second), (other, *places) in pairs:
@@ -153,3 +153,52 @@ def test_two_lines_of_the_sonnet_have_two_ends_and_the_first_can_be_taken_away()
     assert writer.tokenizer.decode(text.tolist()).endswith(
         "\nSo long lives this and this gives life to thee.\n"
     )
+
+
+TEXT = "the cat sat on the mat; the hat that the cat had sat on, sat on it.\n" * 2
+
+
+def of_the_library(text, n_merges):
+    """Byte pairs of the same words, as the `tokenizers` package learns them."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(WORD.pattern), "isolated")
+    size = len(set(text)) + n_merges
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False)
+    tokenizer.train_from_iterator([text], trainer)
+    return tokenizer
+
+
+def test_tokens_of_shakespeare_are_those_of_the_library(course_data):
+    train, valid = load_shakespeare()
+    ours, theirs = learn_byte_pairs(train, 1024), of_the_library(train, 1024)
+    assert {token: n for n, token in enumerate(ours.tokens)} == theirs.get_vocab()
+    assert ours.encode(valid) == theirs.encode(valid).ids
+    assert ours.decode(ours.encode(valid)) == valid
+
+
+def test_without_merges_tokens_are_characters():
+    tokenizer = learn_byte_pairs(TEXT, 0)
+    assert tokenizer.tokens == sorted(set(TEXT))
+    assert [tokenizer.tokens[n] for n in tokenizer.encode("that hat")] == list("that hat")
+
+
+def test_no_token_reaches_across_words():
+    tokenizer = learn_byte_pairs(TEXT, 30)
+    assert "".join(WORD.findall(TEXT)) == TEXT
+    assert all(WORD.fullmatch(token) for token in tokenizer.tokens)
+    assert " that" in tokenizer.tokens
+
+
+def test_a_merge_takes_pairs_from_the_left():
+    assert join(list("aaaa"), ("a", "a")) == ["aa", "aa"]
+    assert join(list("aaa"), ("a", "a")) == ["aa", "a"]
+
+
+def test_the_oldest_merge_comes_first():
+    tokenizer = BytePairs("abc", [("b", "c"), ("a", "b"), ("a", "bc")])
+    assert [tokenizer.tokens[n] for n in tokenizer.encode("abcab")] == ["abc", "ab"]
+
+
+def test_a_character_without_a_token_is_named():
+    with pytest.raises(ValueError, match="'é'"):
+        learn_byte_pairs(TEXT, 3).encode("thé")

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.vit import Positions, ViT, ViTConfig, patchify, rearrange_patches
+from course_tests.refusals import refusals
 
 
 def small(**kwargs):
@@ -27,11 +28,6 @@ def test_parameter_counts_of_the_report_and_of_the_paper():
     assert count(positions="none") == 6_347_082
     assert count(positions="learned") == 6_373_082
     assert count(pooling="mean") == 6_347_082 - 400
-    base = {"image_size": 224, "patch_size": 16, "n_classes": 1000, "positions": "learned"}
-    tiny = {"d_model": 192, "n_layers": 12, "n_heads": 3, "d_ff": 768}
-    assert count(**base, **tiny) == 5_717_416
-    small = {"d_model": 384, "n_layers": 12, "n_heads": 6, "d_ff": 1536}
-    assert count(**base, **small) == 22_050_664
 
 
 def test_seeds_give_the_models_that_the_committed_records_were_measured_with():
@@ -68,12 +64,6 @@ def test_rearranged_patches_are_the_patches_in_another_order():
     assert torch.equal(rearrange_patches(moved, order.argsort(), 4), x)
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4], [[0, 1, 2, 3, 4, 5]]])
-def test_what_is_no_order_of_the_patches_is_refused(order):
-    with pytest.raises(ValueError, match="wanted a permutation of 6 patches"):
-        rearrange_patches(images()[:, :, :8], torch.tensor(order), 4)
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("positions", get_args(Positions))
 def test_only_without_positions_does_the_order_of_patches_not_matter(positions, pooling):
@@ -106,23 +96,26 @@ def test_fixed_positions_are_no_parameter_and_leave_the_class_token_alone():
     assert (model.positions[0] == 0).all() and (model.positions[1:].abs().sum(-1) > 0).all()
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: ViTConfig(positions="sine"), "positions is 'sine', wanted one of"),
-        (lambda: ViTConfig(pooling="max"), "pooling is 'max', wanted one of"),
-        (lambda: ViTConfig(patch_size=5), "patch_size is 5, wanted a divisor of image_size 32"),
-        (lambda: ViTConfig(n_heads=3), "n_heads is 3, wanted a divisor of d_model 400"),
-        (lambda: ViTConfig(n_layers=0), "n_layers is 0"),
-        (lambda: small(d_model=18), "d_model is 18, wanted a positive multiple of 4"),
-        (lambda: small()(images()[:, :1]), r"\(3, 1, 12, 12\), wanted \(B, 3, 12, 12\)"),
-        (lambda: small()(images()[..., :8]), r"\(3, 3, 12, 8\), wanted \(B, 3, 12, 12\)"),
-        (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, 3, 12, 12\)"),
-        (lambda: small()(images().byte()), "torch.uint8, wanted a floating-point one"),
-        (lambda: patchify(images(), 5), "patch_size is 5, wanted a divisor of 12 and 12"),
-        (lambda: patchify(images()[0], 4), r"\(3, 12, 12\), wanted \(B, C, height, width\)"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: ViTConfig(positions="sine"), "positions is 'sine', wanted one of"),
+    (lambda: ViTConfig(pooling="max"), "pooling is 'max', wanted one of"),
+    (lambda: ViTConfig(patch_size=5), "patch_size is 5, wanted a divisor of image_size 32"),
+    (lambda: ViTConfig(n_heads=3), "n_heads is 3, wanted a divisor of d_model 400"),
+    (lambda: ViTConfig(n_layers=0), "n_layers is 0"),
+    (lambda: small(d_model=18), "d_model is 18, wanted a positive multiple of 4"),
+    (lambda: small()(images()[:, :1]), r"\(3, 1, 12, 12\), wanted \(B, 3, 12, 12\)"),
+    (lambda: small()(images()[..., :8]), r"\(3, 3, 12, 8\), wanted \(B, 3, 12, 12\)"),
+    (lambda: small()(images(size=8)), r"\(3, 3, 8, 8\), wanted \(B, 3, 12, 12\)"),
+    (lambda: small()(images().byte()), "torch.uint8, wanted a floating-point one"),
+    (lambda: patchify(images(), 5), "patch_size is 5, wanted a divisor of 12 and 12"),
+    (lambda: patchify(images()[0], 4), r"\(3, 12, 12\), wanted \(B, C, height, width\)"),
+    (lambda: rearrange_patches(images(), torch.tensor([*range(8)]), 4), "permutation of 9 patches"),
+    (
+        lambda: rearrange_patches(images(), torch.tensor([*range(8), 7]), 4),
+        "permutation of 9 patches",
+    ),
+    (
+        lambda: rearrange_patches(images(), torch.tensor([[*range(9)]]), 4),
+        "permutation of 9 patches",
+    ),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

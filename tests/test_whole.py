@@ -12,7 +12,6 @@ SIZES = {"d_model": 16, "n_heads": 4, "d_ff": 24, "n_layers": 3}
 
 @pytest.fixture
 def texts():
-    """The library's model, this one with its weights, and tokens."""
     config = DecoderOnlyConfig(vocab_size=11, max_len=20, dropout=0.0, **SIZES)
     theirs = DecoderOnly(config, generator=torch.Generator().manual_seed(0)).eval()
     ours = GPT(11, 20, **SIZES)

@@ -5,6 +5,7 @@ import torch
 
 from course_lib.attention_maps import ARCHETYPES, archetype, archetype_scores, synthetic_map
 from course_lib.masks import causal_mask
+from course_tests.refusals import refusals
 
 ESSAY = {
     "diagonal": torch.eye(5),
@@ -73,14 +74,13 @@ def test_an_oblong_alignment_is_diagonal():
     assert archetype_scores(weights)["block"] == 0
 
 
-def test_wrong_input_is_named():
-    with pytest.raises(ValueError, match="wanted one map"):
-        archetype(torch.ones(2, 3, 3))
-    with pytest.raises(ValueError, match="0 everywhere"):
-        archetype(torch.zeros(3, 3))
-    with pytest.raises(ValueError, match="kind is 'x'"):
-        synthetic_map("x", 8, torch.Generator())
-    with pytest.raises(ValueError, match="n is 12, wanted at least 16"):
-        synthetic_map("block", 12, torch.Generator(), causal=True)
-    with pytest.raises(ValueError, match="noise is 2"):
-        synthetic_map("block", 12, torch.Generator(), noise=2)
+test_wrong_input_is_named = refusals(
+    (lambda: archetype(torch.ones(2, 3, 3)), "wanted one map"),
+    (lambda: archetype(torch.zeros(3, 3)), "0 everywhere"),
+    (lambda: synthetic_map("x", 8, torch.Generator()), "kind is 'x'"),
+    (
+        lambda: synthetic_map("block", 12, torch.Generator(), causal=True),
+        "n is 12, wanted at least 16",
+    ),
+    (lambda: synthetic_map("block", 12, torch.Generator(), noise=2), "noise is 2"),
+)

@@ -1,6 +1,5 @@
 """Faithfulness: curves with known areas, and attention that explains nothing."""
 
-import pytest
 import torch
 
 from course_lib.attention import scaled_dot_product_attention
@@ -10,6 +9,7 @@ from course_lib.attention_maps import (
     gradient_importance,
     random_importance,
 )
+from course_tests.refusals import refusals
 
 
 def test_the_right_order_falls_first_and_the_reverse_last():
@@ -23,7 +23,6 @@ def test_the_right_order_falls_first_and_the_reverse_last():
     chance = deletion_curve(score, random_importance((4, 10), generator))
     assert (curve_area(right) < curve_area(chance)).all()
     assert (curve_area(chance) < curve_area(wrong)).all()
-    # Both orders take away the same, from the two ends.
     torch.testing.assert_close(curve_area(right) + curve_area(wrong), torch.ones(4))
 
 
@@ -69,16 +68,12 @@ def test_attention_may_point_at_what_does_not_matter():
     assert curve_area(by_gradient) < curve_area(by_attention)
 
 
-def test_wrong_input_is_named():
-    importance = torch.rand(2, 4)
-    cases = [
-        (lambda: deletion_curve(lambda k: k.sum(1), importance[0]), r"wanted \(B, T\)"),
-        (lambda: deletion_curve(lambda k: k.sum(1), importance, n_steps=0), "n_steps is 0"),
-        (lambda: deletion_curve(lambda k: k.sum(), importance), r"wanted \(2,\)"),
-        (lambda: deletion_curve(lambda k: k.sum(1), importance, present=importance), "boolean"),
-        (lambda: curve_area(torch.ones(1, 2)), "at least 2 points"),
-        (lambda: gradient_importance(lambda x: x, torch.ones(2, 2)), r"\(B, T, D\)"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
+IMPORTANCE = torch.rand(2, 4)
+test_wrong_input_is_named = refusals(
+    (lambda: deletion_curve(lambda k: k.sum(1), IMPORTANCE[0]), "wanted \\(B, T\\)"),
+    (lambda: deletion_curve(lambda k: k.sum(1), IMPORTANCE, n_steps=0), "n_steps is 0"),
+    (lambda: deletion_curve(lambda k: k.sum(), IMPORTANCE), "wanted \\(2,\\)"),
+    (lambda: deletion_curve(lambda k: k.sum(1), IMPORTANCE, present=IMPORTANCE), "boolean"),
+    (lambda: curve_area(torch.ones(1, 2)), "at least 2 points"),
+    (lambda: gradient_importance(lambda x: x, torch.ones(2, 2)), r"\(B, T, D\)"),
+)

@@ -15,6 +15,7 @@ from course_lib.attention_maps import (
 )
 from course_lib.masks import causal_mask, sliding_window_mask
 from course_lib.mixing import layers_until_reached
+from course_tests.refusals import refusals
 
 
 def test_reach_by_masks_is_reach_by_gradients():
@@ -101,21 +102,17 @@ def test_global_attention_sees_the_whole_image_in_one_layer():
     assert (field > 0).all()
 
 
-def test_wrong_input_is_named():
-    eye = torch.eye(3).bool()
-    x = torch.zeros(1, 1, 3, 3)
-    generator = torch.Generator()
-    cases = [
-        (lambda: reachability(torch.eye(3)), "wanted boolean"),
-        (lambda: reachability(eye[:2]), r"\(2, 3\)"),
-        (lambda: reachability([]), "empty"),
-        (lambda: reachability(eye, -1), "n_layers is -1"),
-        (lambda: layers_to_reach_all(eye, eye[0]), "pairs has shape"),
-        (lambda: effective_receptive_field(lambda x: x, x[0], generator), "x has shape"),
-        (lambda: effective_receptive_field(lambda x: x[0], x, generator), "layer returned"),
-        (lambda: effective_receptive_field(lambda x: 0 * x, x, generator), "no pixel"),
-        (lambda: field_side(x[0, 0], 0.0), "share is 0"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
+EYE = torch.eye(3).bool()
+X = torch.zeros(1, 1, 3, 3)
+GENERATOR = torch.Generator()
+test_wrong_input_is_named = refusals(
+    (lambda: reachability(torch.eye(3)), "wanted boolean"),
+    (lambda: reachability(EYE[:2]), "\\(2, 3\\)"),
+    (lambda: reachability([]), "empty"),
+    (lambda: reachability(EYE, -1), "n_layers is -1"),
+    (lambda: layers_to_reach_all(EYE, EYE[0]), "pairs has shape"),
+    (lambda: effective_receptive_field(lambda x: x, X[0], GENERATOR), "x has shape"),
+    (lambda: effective_receptive_field(lambda x: x[0], X, GENERATOR), "layer returned"),
+    (lambda: effective_receptive_field(lambda x: 0 * x, X, GENERATOR), "no pixel"),
+    (lambda: field_side(X[0, 0], 0.0), "share is 0"),
+)

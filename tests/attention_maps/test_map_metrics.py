@@ -24,6 +24,7 @@ from course_lib.attention_maps import (
     uniform_heads,
 )
 from course_lib.masks import causal_mask
+from course_tests.refusals import refusals
 
 EYE, UNIFORM = torch.eye(8), torch.full((8, 8), 1 / 8)
 PREVIOUS = torch.eye(8).roll(-1, dims=1)  # row 0 looks at the last key, the others one back
@@ -164,24 +165,19 @@ def test_the_baseline_of_a_relation_is_the_best_fixed_distance():
         relation_baseline(links & False)
 
 
-def test_wrong_input_is_named():
-    weights = random_maps(2, 2, 4, 4)
-    cases = [
-        (lambda: entropy(torch.eye(3).bool()), "weights is torch.bool"),
-        (lambda: entropy(torch.ones(3)), r"\(3,\), wanted floats \(..., T, S\)"),
-        (lambda: entropy(weights, queries=torch.ones(4)), "queries has dtype"),
-        # With as many sentences as heads this would silently meet the wrong axis.
-        (lambda: entropy(weights, queries=torch.ones(2, 4).bool()), "1 or 3 dimensions"),
-        (lambda: column_score(weights, torch.ones(2, 4).bool()), "1 or 3 dimensions"),
-        (lambda: column_score(weights, torch.ones(4)), "columns has dtype"),
-        (lambda: block_score(weights, torch.arange(5)), "query_blocks has shape"),
-        (lambda: entropy(weights, mask=torch.ones(4, 4), normalised=True), "mask has dtype"),
-        (lambda: relation_score(weights, torch.ones(4, 4)), "links has dtype"),
-        (lambda: relation_score(weights, torch.eye(4).bool(), by="x"), "'best' or 'mass'"),
-        (lambda: top_mass(weights, 5), "wanted 1 to 4"),
-        (lambda: stripe_score(weights, 0), "wanted 1 to 4"),
-        (lambda: diagonality(weights, -1), "radius is -1"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
+WEIGHTS = random_maps(2, 2, 4, 4)
+test_wrong_input_is_named = refusals(
+    (lambda: entropy(torch.eye(3).bool()), "weights is torch.bool"),
+    (lambda: entropy(torch.ones(3)), r"\(3,\), wanted floats \(..., T, S\)"),
+    (lambda: entropy(WEIGHTS, queries=torch.ones(4)), "queries has dtype"),
+    (lambda: entropy(WEIGHTS, queries=torch.ones(2, 4).bool()), "1 or 3 dimensions"),
+    (lambda: column_score(WEIGHTS, torch.ones(2, 4).bool()), "1 or 3 dimensions"),
+    (lambda: column_score(WEIGHTS, torch.ones(4)), "columns has dtype"),
+    (lambda: block_score(WEIGHTS, torch.arange(5)), "query_blocks has shape"),
+    (lambda: entropy(WEIGHTS, mask=torch.ones(4, 4), normalised=True), "mask has dtype"),
+    (lambda: relation_score(WEIGHTS, torch.ones(4, 4)), "links has dtype"),
+    (lambda: relation_score(WEIGHTS, torch.eye(4).bool(), by="x"), "'best' or 'mass'"),
+    (lambda: top_mass(WEIGHTS, 5), "wanted 1 to 4"),
+    (lambda: stripe_score(WEIGHTS, 0), "wanted 1 to 4"),
+    (lambda: diagonality(WEIGHTS, -1), "radius is -1"),
+)

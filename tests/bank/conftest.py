@@ -1,7 +1,6 @@
 """What the tests of the exercises share."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
 
 @pytest.fixture(scope="session")
-def section() -> Callable[[str], str]:
+def section():
     """Finds what an assignment says of an exercise: all below the heading that it stands under."""
     parts = [
         part

@@ -55,7 +55,6 @@ def report(identifier, instead):
 
 
 def returned(identifier):
-    """What a reference says that it returns: to run them all takes seconds of each collection."""
     said = inspect.signature(find(identifier).reference).return_annotation
     return "Tensors" if said is inspect.Signature.empty else inspect.formatannotation(said)
 

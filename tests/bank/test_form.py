@@ -82,7 +82,6 @@ def changed(value, way):
 
 
 def key(value):
-    """What a call is known by: numbers of several units, whatever their dtype; others with it."""
     tensors = [v for v in value if isinstance(v, Tensor) and v.is_floating_point()]
     usual = all(v.isfinite().all() and (v.abs() < 10).all() for v in tensors)
     return str([(v.dtype if usual else "", v.double().tolist()) if isinstance(v, Tensor) else v

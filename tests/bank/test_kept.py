@@ -48,7 +48,6 @@ def {function}(*args, **kwargs):
 
 
 def example(identifier):
-    """The tensors of the visible example."""
     exercise = find(identifier)
     trial = Trial(exercise, AnswerProxy.local({}), sample_seed("0", identifier, "example"))
     return [a for a in exercise.example(trial) if isinstance(a, Tensor)]
@@ -71,7 +70,6 @@ def test_the_result_of_an_earlier_call_is_not_that_of_this_one(identifier):
 
 
 def loses(identifier, keeps):
-    """Whether the model answer has fewer points for what it keeps."""
     exercise, model = find(identifier), MODELS[identifier]
     source = keeps.format(function=exercise.function)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")

@@ -10,7 +10,6 @@ from grader.checks.trial import Trial, attempt
 from grader.student.recording import reference_source
 
 EXERCISE = find("lookup.predict_words")
-# Weights from the scores and from where padding is.
 BROKEN = {
     "equal": "(0 * scores).masked_fill(padding, -torch.inf).softmax(-1)",
     "last state": "F.one_hot(lengths - 1, 8).float()[:, None].expand_as(scores)",

@@ -15,49 +15,46 @@ from grader.checks.report import ALONE
 MODELS = answers(Path(__file__).parents[2])
 SEEDS = [f"{n:032x}" for n in range(20)]
 
-ONE_LINE = "line[:height, None] + line[height:]"
-TWO_LINES = "line[:height, None] + line_code(torch.arange(width), d_model, {})"
-# One line of a model answer and what is easily written instead; the points that this may cost.
+# A slip, its exercise and the points that it may cost: what is right, and what is written instead.
 SLIPS = {
-    "tanh GELU": ("block.encoder_block", "F.gelu(inner)", "F.gelu(inner, approximate='tanh')", 0.5),
-    "no norm at the end": ("block.residual_stack", "return F.layer_norm(x, width)", "return x",
-                           0.5),
-    "by n - 1": ("block.layer_norm", "variance = centred.square().mean(dim=-1, keepdim=True)",
-                 "variance = precise.var(-1, keepdim=True)", 1.0),
-    "all channels": ("block.which_norm", "(x != x_other).any(dim=-1)",
-                     "(x != x_other).all(dim=-1)", 1.0),
-    "first window lost": ("informer.forecast_windows", "start = max(first - seq_len, 0)",
-                          "start = max(first - seq_len, 0) + 1", 1.5),
-    "last window lost": ("informer.forecast_windows", "scaled[start:last]",
-                         "scaled[start:last - 1]", 1.5),
-    "places that share": ("space.distinct_codes", "min(short, 2)", "short * (short - 1)", 1.0),
-    "a floor": ("informer.divergences", "scores.log_softmax(dim=-1)",
-                "scores.softmax(dim=-1).clamp(min=1e-12).log()", 0.5),
-    "another floor": ("informer.divergences", "scores.log_softmax(dim=-1)",
-                      "(scores.softmax(dim=-1) + 1e-9).log()", 0.5),
-    "single precision": ("block.layer_norm",
-                         "x.to(torch.promote_types(x.dtype, torch.float32))", "x.float()", 0.5),
-    "weights in single": ("space.resample_table", "dtype=torch.float64", "dtype=torch.float32",
-                          0.5),
-    "columns of base 100": ("space.repaired_sum", ONE_LINE, TWO_LINES.format("100.0"), 0.5),
-    "columns of half the base": ("space.repaired_sum", ONE_LINE, TWO_LINES.format("base / 2"), 1.5),
-    "the last axis": ("space.rescan", "x[..., number_of_place[new_order], :]",
-                      "x.index_select([a for a, n in enumerate(x.shape) if n == len(order)][-1],"
-                      " number_of_place[new_order])", 0.5),
-    "numbers with a point": ("swin.relative_index", "down * (2 * columns - 1) + right",
-                             "down * (2 * columns - 1.0) + right", 0.5),
-    "ends at padding": ("seq2seq.greedy_write", "done | (word == eos)",
-                        "done | (word == eos) | (word == pad)", 1.0),
-    "NaN for nothing": ("block.cross_attention", None, None, 0.5),
-    "another epsilon": ("block.encoder_block", 'state[f"{name}.bias"])',
-                        'state[f"{name}.bias"], 1e-6)', 1.0),
-    "frames alone": ("space.multimodal_ids", "start = int(columns[-1].max()) + 1",
-                     "start = start + (part if isinstance(part, int) else part[0])", 2.0),
-    "threshold 0 for none": ("lookup.alignment_error", "if threshold is None", "if not threshold",
-                             1.0),
-    "windows the other way": ("swin.corner_block", "(shift if block % 2 else 0)",
-                              "(window - shift if block % 2 and shift else 0)", 1.0),
-}  # fmt: skip
+    "tanh GELU, block.encoder_block, 0.5": "F.gelu(inner) -> F.gelu(inner, approximate='tanh')",
+    "no norm at the end, block.residual_stack, 0.5": "return F.layer_norm(x, width) -> return x",
+    "by n - 1, block.layer_norm, 1.0": "variance = centred.square().mean(dim=-1, keepdim=True) -> "
+    "variance = precise.var(-1, keepdim=True)",
+    "all channels, block.which_norm, 1.0": "(x != x_other).any(dim=-1) -> "
+    "(x != x_other).all(dim=-1)",
+    "first window lost, informer.forecast_windows, 1.5": "start = max(first - seq_len, 0) -> "
+    "start = max(first - seq_len, 0) + 1",
+    "last window lost, informer.forecast_windows, 1.5": "scaled[start:last] -> "
+    "scaled[start:last - 1]",
+    "places that share, space.distinct_codes, 1.0": "min(short, 2) -> short * (short - 1)",
+    "a floor, informer.divergences, 0.5": "scores.log_softmax(dim=-1) -> "
+    "scores.softmax(dim=-1).clamp(min=1e-12).log()",
+    "another floor, informer.divergences, 0.5": "scores.log_softmax(dim=-1) -> "
+    "(scores.softmax(dim=-1) + 1e-9).log()",
+    "single precision, block.layer_norm, 0.5": "x.to(torch.promote_types(x.dtype, "
+    "torch.float32)) -> x.float()",
+    "weights in single, space.resample_table, 0.5": "dtype=torch.float64 -> dtype=torch.float32",
+    "columns of base 100, space.repaired_sum, 0.5": "line[:height, None] + line[height:] -> "
+    "line[:height, None] + line_code(torch.arange(width), d_model, 100.0)",
+    "columns of half the base, space.repaired_sum, 1.5": "line[:height, None] + line[height:] -> "
+    "line[:height, None] + line_code(torch.arange(width), d_model, base / 2)",
+    "the last axis, space.rescan, 0.5": "x[..., number_of_place[new_order], :] -> "
+    "x.index_select([a for a, n in enumerate(x.shape) if n == len(order)][-1],"
+    " number_of_place[new_order])",
+    "numbers with a point, swin.relative_index, 0.5": "down * (2 * columns - 1) + right -> "
+    "down * (2 * columns - 1.0) + right",
+    "ends at padding, seq2seq.greedy_write, 1.0": "done | (word == eos) -> "
+    "done | (word == eos) | (word == pad)",
+    "NaN for nothing, block.cross_attention, 0.5": "",
+    "another epsilon, block.encoder_block, 1.0": 'state[f"{name}.bias"]) -> '
+    'state[f"{name}.bias"], 1e-6)',
+    "frames alone, space.multimodal_ids, 2.0": "start = int(columns[-1].max()) + 1 -> "
+    "start = start + (part if isinstance(part, int) else part[0])",
+    "threshold 0 for none, lookup.alignment_error, 1.0": "if threshold is None -> if not threshold",
+    "windows the other way, swin.corner_block, 1.0": "(shift if block % 2 else 0) -> "
+    "(window - shift if block % 2 and shift else 0)",
+}
 OVERWRITTEN = """
 def cross_attention(x, memory, w_q, w_k, w_v, w_out, lengths=None):
     scores = (x @ w_q) @ (memory @ w_k).mT / math.sqrt(w_q.shape[-1])
@@ -69,13 +66,19 @@ def cross_attention(x, memory, w_q, w_k, w_v, w_out, lengths=None):
 """
 
 
+def slipped(slip):
+    _, identifier, price = slip.rsplit(", ", 2)
+    model = MODELS[identifier]
+    was, _, now = SLIPS[slip].partition(" -> ")
+    assert was in model.source
+    source = model.source.replace(was, now) if was else OVERWRITTEN
+    return find(identifier), f"{model.before}\n\n{source}", float(price)
+
+
 @pytest.mark.parametrize("slip", SLIPS)
 def test_one_slip_has_its_price(slip):
-    identifier, was, now, price = SLIPS[slip]
-    model = MODELS[identifier]
-    assert was is None or was in model.source
-    source = model.source.replace(was, now) if was else OVERWRITTEN
-    report = grade_source(find(identifier), f"{model.before}\n\n{source}", "07")
+    exercise, source, price = slipped(slip)
+    report = grade_source(exercise, source, "07")
     failed = [(row.name, row.points) for row in report.rows if not row.passed]
     assert 0 < report.max_points - report.score <= price, failed
 
@@ -83,11 +86,8 @@ def test_one_slip_has_its_price(slip):
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_costs_the_same_under_every_seed(slip):
-    identifier, was, now, _ = SLIPS[slip]
-    model = MODELS[identifier]
-    source = model.source.replace(was, now) if was else OVERWRITTEN
-    reports = (grade_source(find(identifier), f"{model.before}\n\n{source}", s) for s in SEEDS)
-    assert len({report.score for report in reports}) == 1
+    exercise, source, _ = slipped(slip)
+    assert len({grade_source(exercise, source, seed).score for seed in SEEDS}) == 1
 
 
 # Of the right form, and nothing of what is asked for: none of it computes with all it is given.
@@ -166,7 +166,6 @@ HARMLESS = re.compile(r"[\w ]+ (?:is|are) left as (?:it was|they were)(?:, call 
 
 
 def rows(identifier, change, kind):
-    """Those requirements of a kind that fail when every result is changed, and something earns."""
     exercise, model = find(identifier), MODELS[identifier]
     source = CHANGED.format(function=exercise.function, change=change)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")

@@ -218,7 +218,6 @@ def test_a_table_for_each_sentence_reaches_all_its_heads():
 
 
 def test_a_gradient_that_fits_wrong_weights_is_not_nothing_in_an_empty_row():
-    """What is added to scores lets their gradient through."""
     source = """
 def masked_softmax(scores, mask=None):
     if mask is not None:
@@ -342,7 +341,6 @@ def test_it_is_attention_with_the_logarithms_of_the_products_as_scores(T, decay)
     want, _ = scaled_dot_product_attention(0 * q, 0 * k, v, causal_mask(T), scores)
     out, state, total = forgetting_state_answers.reference(q, k, v, *empty(q, v), decay)
     torch.testing.assert_close(out, want)
-    # A query of the features alone reads state and total as they come back.
     kept = phi_k * (decay ** (T - 1 - place)).unsqueeze(-1)
     torch.testing.assert_close(state, kept.mT @ v)
     torch.testing.assert_close(total, kept.sum(-2))

@@ -11,9 +11,8 @@ from grader.checks.protocol import pack
 from grader.checks.recorded import SEEDS
 
 # Their arguments are a few whole numbers, or what follows from them.
-IDS = ("masks.causal_mask", "masks.pack_documents", "masks.window_mask", "senses.joint_mask",
-       "space.grid_positions", "swin.corner_block", "swin.relative_index",
-       "swin.shift_mask")  # fmt: skip
+IDS = """masks.causal_mask masks.pack_documents masks.window_mask senses.joint_mask
+space.grid_positions swin.corner_block swin.relative_index swin.shift_mask""".split()
 FRESH = ("a", "b", "c", "d")
 
 

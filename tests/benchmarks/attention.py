@@ -130,7 +130,6 @@ def _record(
 
 
 def exponents(results_dir: Path) -> dict[str, dict[str, float]]:
-    """How time and peak memory grow with the length: the slope between their logarithms."""
     clock = Clock(_CPU)
     found = {}
     for name, scaling in SCALING.items():
@@ -160,7 +159,6 @@ def _slope(lengths: Sequence[int], values: Sequence[float]) -> float:
 
 
 def report(asked: argparse.Namespace, root: Path, results: Path) -> Report:
-    """What ``course bench`` prints: each mechanism when it is measured, exponents, the worst."""
     torch.set_num_threads(1)  # a second one is at the mercy of whatever else the machine does
     found = []
     for row in bench(results, asked.mechanisms, repeats=asked.repeats or 30, again=asked.again):

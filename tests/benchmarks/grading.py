@@ -82,7 +82,6 @@ class Comparison:
         return median(found) if found else None
 
     def ratio(self, grader: str = "stock") -> float | None:
-        """How many times as long the grader takes as ours."""
         theirs, ours = self.each(grader), self.each("ours")
         return theirs / ours if theirs and ours else None
 
@@ -126,7 +125,6 @@ class Comparison:
         )
 
     def table(self) -> str:
-        """What was measured, a line a grader."""
         lines = [f"{'':14}{'s/sub':>9}{'CPU-s/sub':>11}{'ratio to ours':>15}   runs"]
         for grader in ("stock", "tuned stock", "ours"):
             each, cpu, ratio = self.each(grader), self.cpu(grader), self.ratio(grader)
@@ -313,7 +311,6 @@ def _rounded(value: Any) -> Any:
 
 
 def report(asked: argparse.Namespace, root: Path, results: Path) -> Report:
-    """What ``course bench`` prints: each run as it ends, the table, how it grows, the ratio."""
     stock = not asked.without_stock
     sizes = {asked.students: stock}
     if asked.growth:

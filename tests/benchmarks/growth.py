@@ -103,7 +103,6 @@ def _measure(variant: Mechanism, lengths: Sequence[int], repeats: int) -> Growth
 
 
 def report(asked: argparse.Namespace, root: Path, results: Path) -> Report:
-    """What ``course bench`` prints: each variant when it is measured, and how many there are."""
     torch.set_num_threads(1)  # a second one is at the mercy of whatever else the machine does
     found = {}
     repeats = asked.repeats or 15

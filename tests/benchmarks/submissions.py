@@ -25,7 +25,6 @@ _ANSWERS = (
 
 
 def kind_of(number: int) -> str:
-    """What the submission with this number is: of every ten 7 honest, 2 partial, 1 faulty."""
     return _KINDS[number % len(_KINDS)]
 
 

@@ -48,7 +48,6 @@ def compare(
 
 
 def _calls(way: Callable[[], object], clock: Callable[[], float]) -> int:
-    """How many calls make one timing long enough."""
     way()  # the first call loads, allocates and caches
     once = min(_time(way, 1, clock) for _ in range(3))
     return max(1, round(_SHORTEST / max(once, 1e-7)))

@@ -12,7 +12,6 @@ from PIL import Image
 
 from grader.base.errors import Refused
 
-# Bytes of one picture, and how many points it is wide.
 MOST, WIDTH = 80_000, 1000
 
 

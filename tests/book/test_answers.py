@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ import pytest
 from course_tests.grader.checks.mutation_report import Endless, at_most
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.compare import difference
-from grader.checks.exercise import Exercise, find, identifiers
+from grader.checks.exercise import find, identifiers
 from grader.checks.grading import grade_source, quiet
 from grader.checks.seeds import sample_seed
 from grader.checks.trial import Trial
@@ -44,13 +43,12 @@ class Shown:
     function: Any
 
 
-def defined(page: str) -> Iterator[Shown]:
-    """The functions of a page's cells, with all of its imports, functions and constants."""
+def defined(page):
     cells = [c.source for c in jupytext.reads(page, fmt="md:myst").cells if c.cell_type == "code"]
     code = [re.sub(r"(?m)^[%!].*$", "", cell) for cell in cells]
     nodes = [node for cell in code for node in ast.parse(cell).body]
-    space: dict[str, Any] = {}
-    kept: list[str] = []
+    space = {}
+    kept = []
     for node in filter(_harmless, nodes):
         # What needs a value that only the whole page has is no function to copy.
         with contextlib.suppress(NameError):
@@ -60,7 +58,7 @@ def defined(page: str) -> Iterator[Shown]:
                 yield Shown(node.name, "\n\n".join(kept), space[node.name])
 
 
-def _harmless(node: ast.stmt) -> bool:
+def _harmless(node):
     if isinstance(node, ast.Assign):
         with contextlib.suppress(ValueError):
             ast.literal_eval(node.value)
@@ -68,8 +66,7 @@ def _harmless(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
 
-def listed(path: Path) -> Iterator[Shown]:
-    """The functions and classes of the library that a page shows."""
+def listed(path):
     for file, name in LISTING.findall(path.read_text()):
         source = (path.parent / file).resolve()
         module = ".".join(source.relative_to(ROOT).with_suffix("").parts)
@@ -81,7 +78,7 @@ def listed(path: Path) -> Iterator[Shown]:
 
 
 @cache
-def example(identifier: str) -> tuple[Exercise, tuple[Any, ...], Any]:
+def example(identifier):
     exercise = find(identifier)
     trial = Trial(exercise, AnswerProxy.local({}), sample_seed("07", identifier, "example"))
     arguments = exercise.example(trial)
@@ -89,8 +86,7 @@ def example(identifier: str) -> tuple[Exercise, tuple[Any, ...], Any]:
         return exercise, arguments, trial.want(*arguments)
 
 
-def agrees(shown: Shown, identifier: str) -> bool:
-    """Whether a function has the value of the exercise's example."""
+def agrees(shown, identifier):
     _, arguments, want = example(identifier)
     try:
         inspect.signature(shown.function).bind(*arguments)
@@ -105,8 +101,7 @@ def agrees(shown: Shown, identifier: str) -> bool:
             return False
 
 
-def answers(functions: list[Shown]) -> list[str]:
-    """What earns too much, and where."""
+def answers(functions):
     found = []
     for shown in functions:
         for identifier in identifiers():

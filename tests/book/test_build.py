@@ -1,12 +1,9 @@
 """What is built again, and what is left alone."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -34,7 +31,7 @@ CODE = "```{{code-cell}}\n:tags: [hide-input]\n%time\n{}\nopen('../results')\n``
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     """A checkout with one module, one page and one record."""
     root = tmp_path / "checkout"
     files = {
@@ -56,7 +53,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def change(root: Path, name: str, old: str, new: str) -> None:
+def change(root, name, old, new):
     path = root / name
     text = path.read_text()
     assert old in text
@@ -72,9 +69,7 @@ def change(root: Path, name: str, old: str, new: str) -> None:
         ("book/intro.md", "Hello", "Good day"),
     ],
 )
-def test_words_keep_the_outputs_but_ask_for_a_build(
-    checkout: Path, name: str, old: str, new: str
-) -> None:
+def test_words_keep_the_outputs_but_ask_for_a_build(checkout, name, old, new):
     keys, sources = page_keys(checkout), source_key(checkout)
     change(checkout, name, old, new)
     assert page_keys(checkout) == keys
@@ -90,9 +85,7 @@ def test_words_keep_the_outputs_but_ask_for_a_build(
         ("book/results/run.json", "{}", '{"seed": 1}', {"book/intro.md", "book/other.md"}),
     ],
 )
-def test_what_a_page_reaches_changes_its_key(
-    checkout: Path, name: str, old: str, new: str, pages: set[str]
-) -> None:
+def test_what_a_page_reaches_changes_its_key(checkout, name, old, new, pages):
     before = page_keys(checkout)
     change(checkout, name, old, new)
     after = page_keys(checkout)
@@ -100,11 +93,11 @@ def test_what_a_page_reaches_changes_its_key(
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def runs(monkeypatch):
     """Stand in for Sphinx: notes the calls and leaves what Sphinx leaves."""
-    calls: list[Path] = []
+    calls = []
 
-    def run(root: Path, folder: Path, echo: object) -> None:
+    def run(root, folder, echo):
         calls.append(folder)
         for name in ("html/index.html", ".jupyter_cache/cell", ".doctrees/page"):
             path = folder / name
@@ -115,12 +108,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return calls
 
 
-def quiet(line: str) -> None:
+def quiet(line):
     """Swallow progress."""
 
 
-def test_nothing_changed_builds_nothing(checkout: Path, runs: list[Path]) -> None:
-    said: list[str] = []
+def test_nothing_changed_builds_nothing(checkout, runs):
+    said = []
     index = build(checkout, echo=said.append)
     assert index == checkout / "_build" / "html" / "index.html" and index.exists()
     assert build(checkout, echo=said.append) == index
@@ -132,13 +125,13 @@ def test_nothing_changed_builds_nothing(checkout: Path, runs: list[Path]) -> Non
     assert len(runs) == 3
 
 
-def test_only_other_packages_drop_all_outputs(checkout: Path, runs: list[Path]) -> None:
+def test_only_other_packages_drop_all_outputs(checkout, runs):
     folder = checkout / "_build"
     build(checkout, echo=quiet)
     kept = folder / ".jupyter_cache" / "kept"
     read = folder / ".doctrees" / "read"
 
-    def rebuilt_with(name: str, old: str, new: str) -> tuple[bool, bool]:
+    def rebuilt_with(name, old, new):
         kept.touch()
         read.touch()
         change(checkout, name, old, new)
@@ -151,15 +144,13 @@ def test_only_other_packages_drop_all_outputs(checkout: Path, runs: list[Path]) 
     assert rebuilt_with("constraints.txt", "2.13.0", "2.14.0") == (False, False)
 
 
-def test_a_build_that_fails_or_is_interrupted_leaves_no_stamp(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, runs: list[Path]
-) -> None:
+def test_a_build_that_fails_or_is_interrupted_leaves_no_stamp(checkout, monkeypatch, runs):
     build(checkout, echo=quiet)
     change(checkout, "book/intro.md", "Hello", "Hi")
     for error in (BuildError, KeyboardInterrupt):
         with monkeypatch.context() as patch:
 
-            def fail(*args: object, error: type[BaseException] = error) -> None:
+            def fail(*args, error=error):
                 raise error
 
             patch.setattr(build_module, "_run", fail)
@@ -169,12 +160,10 @@ def test_a_build_that_fails_or_is_interrupted_leaves_no_stamp(
     assert len(runs) == 2
 
 
-def test_a_source_that_changes_meanwhile_is_looked_at_again(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, runs: list[Path]
-) -> None:
+def test_a_source_that_changes_meanwhile_is_looked_at_again(checkout, monkeypatch, runs):
     whole = build_module._run
 
-    def edit_and_run(root: Path, folder: Path, echo: object) -> None:
+    def edit_and_run(root, folder, echo):
         whole(root, folder, echo)
         change(root, "book/intro.md", "Hello", "Hi")
 
@@ -186,8 +175,7 @@ def test_a_source_that_changes_meanwhile_is_looked_at_again(
 
 
 @pytest.mark.slow
-def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
-    """With Sphinx itself: a page that runs, as Jupyter Book sets it; a failure, a warning."""
+def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path):
     root = tmp_path / "small"
     (root / "book").mkdir(parents=True)
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
@@ -224,18 +212,14 @@ def test_a_real_book_builds_and_a_failing_cell_does_not(tmp_path: Path) -> None:
         ("_toc.yml", "format: none", "did not build:\n(.*\n)*.*'format' key value not recognised"),
     ],
 )
-def test_files_that_are_no_configuration_are_said_so(
-    checkout: Path, name: str, text: str, says: str
-) -> None:
+def test_files_that_are_no_configuration_are_said_so(checkout, name, text, says):
     (checkout / name).write_text(text)
     with pytest.raises(BuildError, match=says):
         build(checkout, echo=quiet)
 
 
 @pytest.mark.slow
-def test_links_are_asked_and_those_that_lead_nowhere_are_named(
-    tmp_path: Path, serve: Callable[[Path], str]
-) -> None:
+def test_links_are_asked_and_those_that_lead_nowhere_are_named(tmp_path, serve):
     (tmp_path / "there.html").write_text("<title>here</title>")
     address = serve(tmp_path)
     root = tmp_path / "small"
@@ -297,7 +281,7 @@ Markdown("made by a cell: $y = x^2$\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |")
 
 
 @pytest.mark.slow
-def test_formulas_are_shown_wherever_they_stand(tmp_path: Path) -> None:
+def test_formulas_are_shown_wherever_they_stand(tmp_path):
     root = tmp_path / "small"
     shutil.copytree(ROOT / "book" / "_ext", root / "book" / "_ext")
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
@@ -338,7 +322,7 @@ display({"application/vnd.jupyter.widget-view+json": widget, "text/plain": "here
 
 
 @pytest.mark.slow
-def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
+def test_the_frame_refuses_what_readers_should_not_meet(tmp_path):
     """A picture without words, a formula that fails, a claim that is not there or not true."""
     root = tmp_path / "small"
     book = root / "book"
@@ -377,7 +361,7 @@ def test_the_frame_refuses_what_readers_should_not_meet(tmp_path: Path) -> None:
         assert said in str(caught.value)
 
 
-def test_the_package_needs_no_sphinx_to_be_imported() -> None:
+def test_the_package_needs_no_sphinx_to_be_imported():
     """``course`` starts without the packages of the book."""
     code = "import sys, course_lib.book; sys.exit('sphinx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

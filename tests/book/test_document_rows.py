@@ -1,28 +1,17 @@
 """The documents' rows beside our records."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from xml.etree import ElementTree
 
 import docutils.nodes
 import pytest
 import yaml
 
-from course_lib.book.cards import (
-    above,
-    claims,
-    lead,
-    lines,
-    margins,
-    shared,
-    table,
-)
+from course_lib.book.cards import above, claims, lead, lines, margins, shared, table
 from course_lib.book.document_rows import (
     BENCHMARKS,
     NO_PAIR,
@@ -36,14 +25,12 @@ from course_lib.experiments import (
     EXPERIMENTS,
     Experiment,
     Question,
-    Record,
     RecordError,
     Size,
     load_records,
     measured,
 )
 from course_lib.experiments.reach import FAR
-from course_lib.experiments.registry import Job, Outcome
 from course_tests.benchmarks import attention, grading, growth
 
 BOOK = Path(__file__).parents[2] / "book"
@@ -53,7 +40,7 @@ CARD = {"document": "lecture", "table": "Table 1", "row": "plain"}
 PLAIN = CARD | {"metric": "score", "experiment": "toy", "arm": "small"}
 
 
-def record(arm: str, seed: int, score: float, size: str = "cpu") -> Record:
+def record(arm, seed, score, size="cpu"):
     results = {"score": score, "by": {"1.2": {"a": 0.25}}, "right": True}
     return replace(
         KEPT,
@@ -68,13 +55,13 @@ def record(arm: str, seed: int, score: float, size: str = "cpu") -> Record:
     )
 
 
-def toy(control: float = 0.0, document: str = "the lecture") -> dict[str, Experiment]:
+def toy(control=0.0, document="the lecture"):
     """An experiment whose control asks for more than so much; ``full`` is a report's own size."""
 
-    def train(job: Job) -> Outcome:
+    def train(job):
         raise NotImplementedError
 
-    def learned(record: Record) -> float:
+    def learned(record):
         return 1 + 0.01 * record.seed
 
     questions = (
@@ -94,13 +81,13 @@ RUNS = [record("small", seed, 0.1 * seed) for seed in range(3)] + [
 ]
 
 
-def put(folder: Path, *entries: Any) -> Path:
+def put(folder, *entries):
     path = folder / "results.yml"
     path.write_text(yaml.safe_dump(list(entries)))
     return path
 
 
-def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
+def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path):
     big = CARD | {
         "row": "big", "metric": "score", "value": 2, "setting": "elsewhere", "experiment": "toy",
         "arm": "big", "conclusion": "big",
@@ -126,7 +113,7 @@ def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path: Path) -> None:
     json.dumps(data)
 
 
-def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference_lies() -> None:
+def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference_lies():
     own = [
         Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
         for arm, value in (("small", 0.5), ("big", 1.5))
@@ -143,7 +130,6 @@ def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference
     assert data["document_difference"] == -4.0
     assert data["difference"] == pytest.approx(data["mean"] - data["compared_mean"])
     assert data["low"] < data["difference"] < data["high"] < 0
-    # The document may compare with another row, of another table, too.
     other = Reported("lecture", "u", "b", "score", 1.0, "s")
     (alone, _) = rows([replace(own[1], against="b"), other], RUNS, toy())
     assert alone.difference == 0.5
@@ -151,7 +137,7 @@ def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference
     assert none.difference is None and none.inside is None
 
 
-def card_of(runs: list[Record], **more: Any) -> Any:
+def card_of(runs, **more):
     own = [Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
            for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
     what = toy(**more)
@@ -162,9 +148,10 @@ def card_of(runs: list[Record], **more: Any) -> Any:
 
 FULL = [replace(run, size="full") for run in RUNS]
 REPORT = "the ablation report"
+BIG = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
 
 
-def test_only_the_documents_setting_says_that_a_claim_holds() -> None:
+def test_only_the_documents_setting_says_that_a_claim_holds():
     small = card_of(RUNS, document=REPORT)
     assert "seen as claimed; not tested at the document's size" in text(small).replace(", ", "; ")
     assert "holds" not in text(small) and "weights" not in text(small)
@@ -175,7 +162,7 @@ def test_only_the_documents_setting_says_that_a_claim_holds() -> None:
     assert "neither shown to be trained to the end" in text(card_of([*RUNS, *FULL]))
 
 
-def test_a_card_is_a_sentence_a_strip_and_all_else_folded() -> None:
+def test_a_card_is_a_sentence_a_strip_and_all_else_folded():
     card = card_of([*RUNS, *FULL], document=REPORT)
     (made,) = claims([card])
     tree = ElementTree.fromstring(made)
@@ -186,14 +173,14 @@ def test_a_card_is_a_sentence_a_strip_and_all_else_folded() -> None:
     assert drawn is not None and "strip-holds" in drawn.get("class", "")
     classes = [part.get("class") for part in drawn]
     assert {"margin", "interval", "predicted", "other", "document"} <= {*classes}
-    folded = " ".join(tree.find("dl").itertext())  # type: ignore[union-attr]
+    folded = " ".join(tree.find("dl").itertext())
     assert "prediction interval" in folded and "adjusted" in folded
     # In no colour of an answer, where a small size is all there is.
     (grey,) = claims([card_of(RUNS, document=REPORT)])
     assert "strip-small" in grey and "strip-holds" not in grey
 
 
-def printed_rows(*values: tuple[str, float | None, str]) -> list[Reported]:
+def printed_rows(*values):
     return [
         Reported(
             "lecture", "Table 1", name, "score", value, "s", "toy", arm, "big" * (arm == "big")
@@ -202,13 +189,12 @@ def printed_rows(*values: tuple[str, float | None, str]) -> list[Reported]:
     ]
 
 
-def cells(made: str) -> list[list[str]]:
+def cells(made):
     body = ElementTree.fromstring(made).find("tbody")
-    assert body is not None
     return [["|".join(cell.itertext()) for cell in line] for line in body]
 
 
-def test_a_table_has_the_documents_numbers_beside_ours_in_its_order() -> None:
+def test_a_table_has_the_documents_numbers_beside_ours_in_its_order():
     printed = [*printed_rows(("base", 0.5, "small"), ("big", 1.5, "big")), Reported(**CARD)]
     (its,) = lines(rows(printed, RUNS, toy())).values()
     plain, big, nobody = cells(table(its, {}))
@@ -220,7 +206,7 @@ def test_a_table_has_the_documents_numbers_beside_ours_in_its_order() -> None:
     assert big[4] == "as claimed" and nobody[1:] == ["–", "not run", "–", "not run"]
 
 
-def test_a_line_shows_the_runs_nearest_to_the_document() -> None:
+def test_a_line_shows_the_runs_nearest_to_the_document():
     printed = printed_rows(("plain", 0.5, "small"), ("big", 1.5, "big"))
     few = [run for run in FULL if run.seed < 2]
     for own, reach in ((FULL, "own"), (few, "small")):
@@ -231,7 +217,7 @@ def test_a_line_shows_the_runs_nearest_to_the_document() -> None:
         assert {row.size for row in plain} >= {row.size for row in big}
 
 
-def test_pairs_of_two_machines_are_shown_and_decide_nothing() -> None:
+def test_pairs_of_two_machines_are_shown_and_decide_nothing():
     gpu = {"device": "cuda", "gpu": "a card"}
     moved = [replace(r, hardware=r.hardware | gpu) if r.arm == "big" else r for r in RUNS]
     _, big = rows(printed_rows(("plain", 0.5, "small"), ("big", 1.5, "big")), moved, toy())
@@ -239,7 +225,7 @@ def test_pairs_of_two_machines_are_shown_and_decide_nothing() -> None:
     assert big.data()["difference"] is None
 
 
-def test_what_is_true_of_many_claims_is_said_once_above_them() -> None:
+def test_what_is_true_of_many_claims_is_said_once_above_them():
     card = card_of(RUNS, document=REPORT)
     marks = shared([card] * 3)
     assert marks == {"not tested at the document's size": "a"} and not shared([card] * 2)
@@ -250,7 +236,7 @@ def test_what_is_true_of_many_claims_is_said_once_above_them() -> None:
     assert "11 claims have one baseline in common, the arm small of toy" in next(above([card] * 11))
 
 
-def test_the_page_of_the_cifar_report_opens_with_its_number_and_ours() -> None:
+def test_the_page_of_the_cifar_report_opens_with_its_number_and_ours():
     printed = rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)
     opening = [*lead([row for row in printed if row.printed.document == "cifar-report"])]
     assert opening == [
@@ -258,7 +244,7 @@ def test_the_page_of_the_cifar_report_opens_with_its_number_and_ours() -> None:
     ]
 
 
-def test_every_margin_has_one_reason() -> None:
+def test_every_margin_has_one_reason():
     found = margins(EXPERIMENTS.values(), BOOK)
     asked = [q.margin for e in EXPERIMENTS.values() for q in e.questions if q.document != "control"]
     assert sum(n for _, _, n, _ in found) == sum(margin is not None for margin in asked)
@@ -268,36 +254,32 @@ def test_every_margin_has_one_reason() -> None:
         margins([unknown], BOOK)
 
 
-def test_every_size_has_its_own_row_and_verdict() -> None:
-    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
+def test_every_size_has_its_own_row_and_verdict():
     more = [*RUNS, record("big", 0, 0.5, "full"), record("small", 0, 0.9, "full")]
-    found = {row.size: (row.verdict, row.n, row.std is None) for row in rows(printed, more, toy())}
+    found = {row.size: (row.verdict, row.n, row.std is None) for row in rows(BIG, more, toy())}
     assert found == {"cpu": ("as claimed", 3, False), "full": ("undecided", 1, True)}
 
 
-def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared() -> None:
-    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
-    assert [row.verdict for row in rows(printed, RUNS, toy(control=1))] == ["not testable"]
+def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared():
+    assert [row.verdict for row in rows(BIG, RUNS, toy(control=1))] == ["not testable"]
     apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
-    assert [row.verdict for row in rows(printed, apart, toy())] == ["undecided"]
+    assert [row.verdict for row in rows(BIG, apart, toy())] == ["undecided"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
-    assert [row.verdict for row in rows(printed, down, toy())] == ["the other way round"]
+    assert [row.verdict for row in rows(BIG, down, toy())] == ["the other way round"]
 
 
-def test_a_question_without_one_of_its_arms_is_not_run() -> None:
-    printed = [Reported("lecture", "t", "r", "score", None, "", "toy", "big", "big")]
-    # What the other arm has at another size is no partner.
+def test_a_question_without_one_of_its_arms_is_not_run():
     alone = [run for run in RUNS if run.arm == "big"] + [record("small", 0, 0.5, "full")]
-    (row,) = rows(printed, alone, toy())
+    (row,) = rows(BIG, alone, toy())
     assert (row.verdict, row.missing, row.n, row.conclusion) == ("not run", ("small",), 3, None)
     assert row.data()["missing"] == ["small"] and row.data()["reach"] == "small"
-    (reference,) = rows([replace(printed[0], conclusion="")], alone, toy())
+    (reference,) = rows([replace(BIG[0], conclusion="")], alone, toy())
     assert (reference.verdict, reference.missing) == ("reference", ())
-    (whole,) = rows(printed, RUNS, toy())
+    (whole,) = rows(BIG, RUNS, toy())
     assert (whole.verdict, whole.missing) == ("as claimed", ())
 
 
-def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
+def test_nested_numbers_are_found_though_keys_hold_dots():
     assert measured(RUNS[0], "by.1.2.a") == 0.25
     for wrong in ("by", "by.1.2", "by.1", "right", "sore", "score.x"):
         with pytest.raises(ValueError, match=f"toy small has no number {wrong!r}; its results: sc"):
@@ -325,20 +307,18 @@ def test_nested_numbers_are_found_though_keys_hold_dots() -> None:
         (PLAIN | {"conclusion": "part"}, r"'part' is about .*by.1.2.a.*, the row about .*'score'"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_entrys_name(
-    tmp_path: Path, entry: Any, message: str
-) -> None:
+def test_what_is_wrong_is_said_with_the_entrys_name(tmp_path, entry, message):
     with pytest.raises(ValueError, match=rf"results\.yml, entry 2 \(.*{message}"):
         load_reported(put(tmp_path, CARD, entry), RUNS, toy())
 
 
-def test_a_conclusion_is_not_missed_in_a_folder_with_some_of_the_arms(tmp_path: Path) -> None:
+def test_a_conclusion_is_not_missed_in_a_folder_with_some_of_the_arms(tmp_path):
     path = put(tmp_path, PLAIN | {"conclusion": "big"})
     assert load_reported(path, [run for run in RUNS if run.arm == "small"], toy())
     assert load_reported(path, [], toy())
 
 
-def test_the_books_rows_are_in_order() -> None:
+def test_the_books_rows_are_in_order():
     printed = load_reported(BOOK / "results.yml", RECORDS)
     assert len(set(printed)) == len(printed)
     found = {(entry.document, entry.table) for entry in printed}
@@ -347,9 +327,9 @@ def test_the_books_rows_are_in_order() -> None:
     assert found >= {("cifar-report", label) for label in labels}
 
 
-def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
+def directive(page, name, srcdir):
     """A directive of the page, and the files that it watches."""
-    watched: list[str] = []
+    watched = []
     env = SimpleNamespace(
         srcdir=str(srcdir), note_dependency=watched.append, docname="book/results"
     )
@@ -359,7 +339,7 @@ def directive(page: Any, name: str, srcdir: Path) -> tuple[Any, list[str]]:
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Any:
+def page(monkeypatch):
     monkeypatch.syspath_prepend(str(BOOK / "_ext"))
     return importlib.import_module("course_results")
 
@@ -373,9 +353,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Any:
         ({"arm": "tanh"}, "tanh-cpu-0.json: arm 'tanh' is none of gru, gru-attention"),
     ],
 )
-def test_a_record_that_is_not_as_it_should_be_fails_the_page(
-    page: Any, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_a_record_that_is_not_as_it_should_be_fails_the_page(page, tmp_path, changes, message):
     good = BOOK / "results" / "seq2seq-bottleneck" / "gru-cpu-0.json"
     values = json.loads(good.read_text()) | changes
     values = {name: value for name, value in values.items() if value is not None}
@@ -391,14 +369,13 @@ def test_a_record_that_is_not_as_it_should_be_fails_the_page(
             made.run()
 
 
-def test_records_of_benchmarks_are_known() -> None:
+def test_records_of_benchmarks_are_known():
     known = (attention, growth, grading)
-    # The records of a cluster are kept, and nothing measures them again.
     assert {"cluster-speed", *(module.EXPERIMENT for module in known)} == {*BENCHMARKS}
     assert load_known(BOOK / "results") == RECORDS
 
 
-def test_no_row_of_the_book_says_more_than_its_runs_reach() -> None:
+def test_no_row_of_the_book_says_more_than_its_runs_reach():
     found = [row.data() for row in rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)]
     for row in found:
         if row["verdict"] in ("holds", "fails"):
@@ -410,7 +387,7 @@ def test_no_row_of_the_book_says_more_than_its_runs_reach() -> None:
             assert row["difference"] == pytest.approx(row["mean"] - row["compared_mean"])
 
 
-def test_every_claim_has_one_row_on_the_page_of_its_document(page: Any) -> None:
+def test_every_claim_has_one_row_on_the_page_of_its_document(page):
     printed = rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)
     by_page = cards([*EXPERIMENTS.values()], RECORDS, printed)
     toc = (BOOK.parent / "_toc.yml").read_text()

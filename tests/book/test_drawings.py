@@ -1,10 +1,7 @@
 """The directive: a numbered figure in a page, a picture in an EPUB."""
 
-from __future__ import annotations
-
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +12,7 @@ NAME = "attention-by-hand"
 PAGE = f"# Page\n\n```{{drawing}} {NAME}\nWhere *love* asks.\n```\n\nSee {{numref}}`draw-{NAME}`.\n"
 
 
-def made(folder: Path, builder: str, page: str = PAGE) -> Any:
-    """A book of one page."""
+def made(folder, builder, page=PAGE):
     pytest.importorskip("sphinx")
     from sphinx.testing.util import SphinxTestApp
 
@@ -31,7 +27,7 @@ def made(folder: Path, builder: str, page: str = PAGE) -> Any:
     return app
 
 
-def test_a_page_holds_both_layouts_and_one_style(tmp_path: Path) -> None:
+def test_a_page_holds_both_layouts_and_one_style(tmp_path):
     app = made(tmp_path, "html")
     assert "WARNING" not in app.warning.getvalue()
     html = (tmp_path / "out" / "html" / "index.html").read_text()
@@ -42,13 +38,13 @@ def test_a_page_holds_both_layouts_and_one_style(tmp_path: Path) -> None:
     assert "@container" in (tmp_path / "out/html/_static/course-drawings.css").read_text()
 
 
-def test_a_changed_module_makes_the_page_anew(tmp_path: Path) -> None:
+def test_a_changed_module_makes_the_page_anew(tmp_path):
     app = made(tmp_path, "html")
     watched = {Path(app.srcdir, path).name for path in app.env.dependencies["index"]}
     assert {"attention.py", "letters.py", "sketch.py", "style.py"} <= watched
 
 
-def test_an_epub_holds_a_picture(tmp_path: Path) -> None:
+def test_an_epub_holds_a_picture(tmp_path):
     made(tmp_path, "epub")
     page = (tmp_path / "out" / "epub" / "index.xhtml").read_text()
     assert f'src="_images/drawing-{NAME}.svg"' in page and "<svg" not in page
@@ -65,5 +61,5 @@ def test_an_epub_holds_a_picture(tmp_path: Path) -> None:
         ("Where *love* asks.\n", "", f"the drawing {NAME} needs a caption"),
     ],
 )
-def test_what_is_missing_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_what_is_missing_is_named(tmp_path, old, new, said):
     assert said in made(tmp_path, "html", PAGE.replace(old, new)).warning.getvalue()

@@ -1,7 +1,5 @@
 """The book as an EPUB and on paper."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess
@@ -26,7 +24,7 @@ LIST = """<package><manifest>
 </manifest></package>"""
 
 
-def test_pages_with_formulas_are_declared(tmp_path: Path) -> None:
+def test_pages_with_formulas_are_declared(tmp_path):
     path = tmp_path / "a.epub"
     files = {
         "mimetype": "application/epub+zip",
@@ -53,7 +51,7 @@ def test_pages_with_formulas_are_declared(tmp_path: Path) -> None:
     assert {**after, "content.opf": LIST} == files
 
 
-def test_whom_it_is_for_is_said_once_however_often_it_is_completed(tmp_path: Path) -> None:
+def test_whom_it_is_for_is_said_once_however_often_it_is_completed(tmp_path):
     path = tmp_path / "a.epub"
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("content.opf", "<metadata><dc:language>en</dc:language></metadata>")
@@ -90,8 +88,7 @@ offset="0"/></linearGradient></defs><path d="M0 0H9" stroke="url(#g)"/></svg>
 
 
 @pytest.mark.slow
-def test_a_real_epub_is_whole_and_well_formed(tmp_path: Path) -> None:
-    """With the theme's buttons, a formula, a question and a figure with a script."""
+def test_a_real_epub_is_whole_and_well_formed(tmp_path):
     root = tmp_path / "small"
     shutil.copytree(ROOT / "book" / "_ext", root / "book" / "_ext")
     (root / "_toc.yml").write_text(
@@ -135,7 +132,7 @@ def test_a_real_epub_is_whole_and_well_formed(tmp_path: Path) -> None:
         assert not said.stdout.strip(), said.stdout
 
 
-def test_the_order_is_that_of_the_table_of_contents() -> None:
+def test_the_order_is_that_of_the_table_of_contents():
     pages = [page for _, page in order(ROOT)]
     assert pages[0] == "book/intro.html"
     chapters = [page for page in pages if "/chapters/" in page]
@@ -146,7 +143,7 @@ def test_the_order_is_that_of_the_table_of_contents() -> None:
     assert pages.index("book/notation.html") > pages.index(chapters[-1])
 
 
-def test_an_unbuilt_page_is_named(tmp_path: Path) -> None:
+def test_an_unbuilt_page_is_named(tmp_path):
     (tmp_path / "_toc.yml").write_text("root: a\nparts: [{caption: P, chapters: [{file: b}]}]\n")
     with pytest.raises(FileNotFoundError, match=r"not built: a\.html, b\.html; run `course book`"):
         pdf(tmp_path, tmp_path / "x.pdf")

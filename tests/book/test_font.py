@@ -1,7 +1,5 @@
 """What a page loads is small: the font of formulas, icons, drawings."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re
@@ -22,16 +20,16 @@ from course_lib.plots import canvas
 
 
 @pytest.fixture(scope="module")
-def packed() -> bytes:
+def packed():
     return math_font()
 
 
 @pytest.fixture(scope="module")
-def font(packed: bytes) -> TTFont:
+def font(packed):
     return TTFont(BytesIO(packed))
 
 
-def test_it_is_a_small_renamed_math_font(packed: bytes, font: TTFont) -> None:
+def test_it_is_a_small_renamed_math_font(packed, font):
     assert font.flavor == "woff2" and "MATH" in font
     assert {str(record) for record in font["name"].names if record.nameID == 1} == {FAMILY}
     licence = next(str(record) for record in font["name"].names if record.nameID == 13)
@@ -39,12 +37,12 @@ def test_it_is_a_small_renamed_math_font(packed: bytes, font: TTFont) -> None:
     assert len(packed) < 300_000
 
 
-def test_it_has_the_characters_of_formulas(font: TTFont) -> None:
+def test_it_has_the_characters_of_formulas(font):
     characters = "aZ09+=()[]{}|αΩ∑∏∫√∞≤≠∈⊤⊙→ℝ𝐖𝟏𝛉ℒ𝒩⟨⌊"
     assert {c for c in characters if ord(c) not in font.getBestCmap()} == set()
 
 
-def test_every_root_sign_has_the_width_of_the_small_one(font: TTFont) -> None:
+def test_every_root_sign_has_the_width_of_the_small_one(font):
     variants = font["MATH"].table.MathVariants
     base = font.getBestCmap()[0x221A]
     construction = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(base)]
@@ -54,7 +52,7 @@ def test_every_root_sign_has_the_width_of_the_small_one(font: TTFont) -> None:
     assert {font["hmtx"][name][0] for name in names} == {font["hmtx"][base][0]}
 
 
-def test_it_is_cut_to_what_pages_use(tmp_path: Path, packed: bytes) -> None:
+def test_it_is_cut_to_what_pages_use(tmp_path, packed):
     page = tmp_path / "a.html"
     page.write_text("<p>ℝ</p><math><mi>x</mi><mo>&#x2264;</mo><msqrt><mn>2</mn></msqrt></math>")
     characters = used([page])
@@ -68,13 +66,13 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_the
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path):
     shutil.copytree(THEME, tmp_path / "_static")
     (tmp_path / "a.html").write_text('<i class="fa-solid fa-moon"></i><i class="fab fa-github">')
     return tmp_path
 
 
-def test_what_is_shown_stays_and_the_rest_goes(site: Path) -> None:
+def test_what_is_shown_stays_and_the_rest_goes(site):
     fonts = site / "_static" / "vendor" / "fontawesome" / "webfonts"
     before = sum(path.stat().st_size for path in site.rglob("*"))
     cut_icons(site)
@@ -88,19 +86,19 @@ def test_what_is_shown_stays_and_the_rest_goes(site: Path) -> None:
     assert sum(path.stat().st_size for path in site.rglob("*")) < before - 1_500_000
 
 
-def test_twice_is_as_good_as_once(site: Path) -> None:
+def test_twice_is_as_good_as_once(site):
     cut_icons(site)
     once = {p: p.read_bytes() for p in site.rglob("*.css")}
     cut_icons(site)
     assert once == {p: p.read_bytes() for p in site.rglob("*.css")}
 
 
-def pictures(svg: str) -> list[Image.Image]:
+def pictures(svg):
     found = re.findall(r"data:image/png;base64,([^\"]+)", svg)
     return [Image.open(io.BytesIO(base64.b64decode(encoded))) for encoded in found]
 
 
-def drawing(colours: int) -> str:
+def drawing(colours):
     """A picture of 64 x 64 pixels of so many colours, some of them half transparent."""
     draw = np.random.default_rng(0)
     scale = draw.integers(0, 256, (colours, 4), dtype=np.uint8)
@@ -111,7 +109,7 @@ def drawing(colours: int) -> str:
     return f'<svg><image xlink:href="data:image/png;base64,{encoded}" width="9"/></svg>'
 
 
-def test_few_colours_are_written_shorter_and_look_the_same() -> None:
+def test_few_colours_are_written_shorter_and_look_the_same():
     svg = drawing(256)
     packed = pack_pictures(svg)
     assert len(packed) < len(svg) / 2
@@ -121,12 +119,12 @@ def test_few_colours_are_written_shorter_and_look_the_same() -> None:
     assert packed.endswith('" width="9"/></svg>') and pack_pictures(packed) == packed
 
 
-def test_many_colours_are_left_as_they_are() -> None:
+def test_many_colours_are_left_as_they_are():
     svg = drawing(257)
     assert pack_pictures(svg) == svg
 
 
-def test_a_map_in_a_picture_of_the_course_has_a_pixel_for_each_number(tmp_path: Path) -> None:
+def test_a_map_in_a_picture_of_the_course_has_a_pixel_for_each_number(tmp_path):
     picture, axes = canvas(height=3)
     axes[0, 0].imshow(np.random.default_rng(0).normal(size=(40, 50)), cmap="PuBu")
     svg = picture._repr_svg_()

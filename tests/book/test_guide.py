@@ -4,17 +4,13 @@ What a reader types stands on the page in blocks; they are taken from there. Scr
 ``_build/guide``, for ``python tests/book/screenshots.py``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -28,8 +24,7 @@ SCREENS = ROOT / "_build" / "guide"
 NOTEBOOK = "submitted/ada/03_attention/03_attention.ipynb"
 
 
-def blocks(page: str, label: str) -> list[tuple[str, str]]:
-    """The blocks of a section, with their languages."""
+def blocks(page, label):
     section = page.partition(f"({label})=\n")[2]
     section = re.split(r"^\([a-z-]+\)=\n## |^## ", section.partition("\n")[2], flags=re.M)[0]
     return re.findall(r"^```(sh|python|text)\n(.*?)^```$", section, re.M | re.S)
@@ -38,7 +33,7 @@ def blocks(page: str, label: str) -> list[tuple[str, str]]:
 class Reader:
     """Somebody who types what the page says, in a clone of the course."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.said, self.told = folder, "", ""
         home = folder.parent / "home"
         home.mkdir()
@@ -51,14 +46,14 @@ class Reader:
             "COURSE_SEED": "5eed",
         }
 
-    def types(self, line: str) -> None:
+    def types(self, line):
         done = subprocess.run(
             line, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         self.said = done.stdout
 
-    def starts(self, line: str) -> tuple[subprocess.Popen[bytes], str]:
+    def starts(self, line):
         """Jupyter, whose browser is ours; its address."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -80,21 +75,21 @@ class Reader:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Reader:
+def reader(tmp_path):
     folder = tmp_path / "attention-course"
     subprocess.run(["git", "clone", "-q", ROOT, folder], check=True)
     return Reader(folder)
 
 
 @pytest.fixture
-def page(chromium: Any) -> Iterator[Any]:
+def page(chromium):
     context = chromium.new_context(viewport={"width": 1200, "height": 860})
     context.set_default_timeout(180_000)
     yield context.new_page()
     context.close()
 
 
-def write(page: Any, code: str, run: bool) -> None:
+def write(page, code, run):
     """Put an answer into the first function's cell, run it and its check, and save."""
     cells = page.locator(".jp-CodeCell")
     cells.filter(has_text="def scaled_dot_product_attention").first.locator(".cm-content").click()
@@ -108,7 +103,7 @@ def write(page: Any, code: str, run: bool) -> None:
     page.locator(".lm-TabBar-tab.jp-mod-dirty").wait_for(state="detached")
 
 
-def work(reader: Reader, page: Any, line: str, answer: str, *, wrong: bool) -> None:
+def work(reader, page, line, answer, *, wrong):
     """Open the notebook, answer, look at Formgrader, and end Jupyter."""
     process, address = reader.starts(line)
     try:
@@ -143,15 +138,12 @@ def work(reader: Reader, page: Any, line: str, answer: str, *, wrong: bool) -> N
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_the_way_in_a_terminal_is_followed_word_by_word(
-    reader: Reader, page: Any, serve: Callable[[Path], str]
-) -> None:
+def test_the_way_in_a_terminal_is_followed_word_by_word(reader, page, serve):
     asked = blocks(PAGE, "a-first-assignment")
     (wrong,) = [text for kind, text in asked if kind == "python"]
     right = wrong.replace("k.transpose(-2, -1)", "k.transpose(-2, -1) / math.sqrt(q.shape[-1])")
     assert "`math.sqrt(q.shape[-1])`" in PAGE and right != wrong
     repository = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    # Of these the clone and its environment are the tests' own.
     first = f"git clone {repository}\ncd attention-course\nmake install\n. .venv/bin/activate\n"
     assert asked[0] == ("sh", first)
     jupyter, grades = "", 0
@@ -179,12 +171,12 @@ def test_the_way_in_a_terminal_is_followed_word_by_word(
     assert "03_attention" in (reader.folder / "grades.csv").read_text()
 
 
-def shown() -> list[tuple[str, str]]:
+def shown():
     text = PAGE + (ROOT / "README.md").read_text(encoding="utf-8")
     return re.findall(r"!\[([^\]]*)\]\((?:book/)?pictures/([\w-]+\.png)\)", text)
 
 
-def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
+def test_the_guide_s_pictures_are_small_described_and_made_by_tests():
     assert shown()
     there = {path.name for path in (ROOT / "book" / "pictures").iterdir()}
     assert there == {name for _, name in shown()}
@@ -205,7 +197,7 @@ def test_the_guide_s_pictures_are_small_described_and_made_by_tests() -> None:
         assert any(text in tests[way] for text in said), f"no test leaves {name}"
 
 
-def test_the_three_pages_lead_to_each_other_and_stay_short() -> None:
+def test_the_three_pages_lead_to_each_other_and_stay_short():
     names = ["instructors", "instructors_term", "instructors_reference"]
     pages = {n: (ROOT / "book" / f"{n}.md").read_text(encoding="utf-8") for n in names}
     for name, text in pages.items():

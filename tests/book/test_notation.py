@@ -1,9 +1,6 @@
 """Symbols, shapes and names of the chapters agree with the notation page."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,18 +13,15 @@ CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILIN
 MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 
 
-def rows(title: str) -> list[list[str]]:
-    """The cells of the table below a heading."""
+def rows(title):
     section = PAGE.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-# Letters of sizes, as formulas and as code write them.
 SIZES = {"B", "T", "S", "D", "H", "F", "L", "V", "d_h", "Dh"} | {
     row[0].strip("$") for row in rows("Symbols and names") if row[0].count("$") == 2
 }
-# What this course calls otherwise, and its own name for it.
 OTHERS = {
     name.strip("`"): row[0].strip("`")
     for row in rows("The same thing elsewhere")
@@ -45,7 +39,7 @@ SYMBOLS = {
 }
 
 
-def wrong_shapes(text: str) -> Iterator[str]:
+def wrong_shapes(text):
     """Shapes that begin like one of this course and go on with an unknown letter."""
     for shape in re.findall(r"\(((?:B|T|H|\\ldots), [^()]*)\)", text):
         for part in re.split(r",\s*", shape.strip(", ")):
@@ -57,7 +51,7 @@ def wrong_shapes(text: str) -> Iterator[str]:
                 yield f"({shape}): {part} is no size of the notation page"
 
 
-def wrong_symbols(text: str) -> Iterator[str]:
+def wrong_symbols(text):
     for display, inline in MATH.findall(text):
         formula = display or inline
         for pattern, own in SYMBOLS.items():
@@ -65,7 +59,7 @@ def wrong_symbols(text: str) -> Iterator[str]:
                 yield f"{found[0]} in a formula: the book writes {own}"
 
 
-def wrong_names(text: str) -> Iterator[str]:
+def wrong_names(text):
     for cell in CELL.findall(text):
         if re.search(r"\bnn\.(Multihead|Transformer)|transformers|peer", cell):
             continue  # somebody else's function is called by its own names
@@ -75,7 +69,7 @@ def wrong_names(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_keeps_to_the_notation(path: Path) -> None:
+def test_a_chapter_keeps_to_the_notation(path):
     text = path.read_text(encoding="utf-8")
     prose = FENCE.sub("", text)
     shapes = " ".join(a or b for a, b in MATH.findall(prose))
@@ -84,6 +78,6 @@ def test_a_chapter_keeps_to_the_notation(path: Path) -> None:
     assert not found, "\n".join(found)
 
 
-def test_the_page_gives_every_name() -> None:
+def test_the_page_gives_every_name():
     assert {"B", "T", "S", "D", "H", "d_h"} <= SIZES
     assert OTHERS["embed_dim"] == "d_model" and OTHERS["num_heads"] == "n_heads"

@@ -1,7 +1,5 @@
 """Pages as notebooks: nothing is left that only the book knows, and one runs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -78,8 +76,7 @@ BIB = """@misc{a2000one, title = {T}, author = {M{\\"u}ller, Ann}, year = {2000}
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A checkout with one page of everything."""
+def small(tmp_path):
     files = {
         "_config.yml": "repository: {url: https://github.com/a/course, branch: main}\n"
         "html: {baseurl: https://book.example.org/}\n",
@@ -99,7 +96,7 @@ def small(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_everything_becomes_plain(small: Path) -> None:
+def test_everything_becomes_plain(small):
     made = notebook("book/ch/one", Site.of(small))
     note, start, *text, code = made.cells
     assert "https://book.example.org/book/ch/one.html" in note.source
@@ -142,9 +139,7 @@ def test_everything_becomes_plain(small: Path) -> None:
         ("(#there)", "(#gone)", "book/ch/one: no page has the label gone"),
     ],
 )
-def test_what_has_no_form_is_named_and_nothing_is_lost(
-    small: Path, old: str, new: str, said: str
-) -> None:
+def test_what_has_no_form_is_named_and_nothing_is_lost(small, old, new, said):
     target = small / "made"
     write_notebooks(small, target)
     page = small / "book" / "ch" / "one.md"
@@ -156,13 +151,13 @@ def test_what_has_no_form_is_named_and_nothing_is_lost(
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     target = tmp_path_factory.mktemp("notebooks")
     write_notebooks(ROOT, target)
     return target
 
 
-def test_every_page_with_code_has_one_and_nothing_of_the_book_is_left(made: Path) -> None:
+def test_every_page_with_code_has_one_and_nothing_of_the_book_is_left(made):
     with_code = [
         page.removesuffix(".html")
         for _, page in order(ROOT)
@@ -180,9 +175,7 @@ def test_every_page_with_code_has_one_and_nothing_of_the_book_is_left(made: Path
         assert left is None, f"{name}: {left}"
 
 
-def test_those_of_assignments_install_the_wheel_where_there_is_no_course(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_those_of_assignments_install_the_wheel_where_there_is_no_course(made, monkeypatch):
     released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
     assert len(released) > 15
     for path in released:
@@ -198,8 +191,7 @@ def test_those_of_assignments_install_the_wheel_where_there_is_no_course(
 
 
 @pytest.mark.slow
-def test_one_runs_from_top_to_bottom(made: Path, tmp_path: Path) -> None:
-    """In a folder where there is no course: the first cell clones it; pip itself is left out."""
+def test_one_runs_from_top_to_bottom(made, tmp_path):
     shutil.copytree(ROOT / "book", tmp_path / "origin" / "book")
     for name in ("course_lib", "grader"):
         shutil.copytree(ROOT / name, tmp_path / "origin" / name)
@@ -222,7 +214,7 @@ def test_one_runs_from_top_to_bottom(made: Path, tmp_path: Path) -> None:
     assert Path(cwd) == tmp_path / folder / "book" / "chapters"
 
 
-def test_the_colab_button_opens_the_notebook(built_book: Path) -> None:
+def test_the_colab_button_opens_the_notebook(built_book):
     page = (built_book / "book" / "chapters" / "03_attention.html").read_text(encoding="utf-8")
     button, box = sorted(set(re.findall(r'href="(https://colab[^"]*)"', page)))
     assert button.endswith(f"/blob/{BRANCH}/book/chapters/03_attention.ipynb")

@@ -14,13 +14,11 @@ BOOK = Path(__file__).parents[2] / "book"
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """Ids of the outcomes by chapter."""
     return load_outcomes(BOOK.parent)
 
 
 @pytest.fixture(scope="module")
 def assessed():
-    """Which outcomes questions and exercises name, by the name of who does."""
     found = {identifier: find(identifier).outcomes for identifier in identifiers()}
     for page in (BOOK / "chapters").glob("*.md"):
         for name, outcome in questions(page).items():
@@ -62,7 +60,7 @@ def test_an_exercise_names_an_outcome_of_the_chapter_that_sets_it(outcomes):
                 assert set(task.exercise.outcomes) & set(own), task.exercise.id
 
 
-def test_the_page_of_outcomes_names_every_question_and_exercise_once() -> None:
+def test_the_page_of_outcomes_names_every_question_and_exercise_once():
     found = [o for chapter in asked_for(BOOK.parent).values() for o in chapter]
     listed = [name for o in found for _, name in o.questions]
     pages = (BOOK / "chapters").glob("*.md")

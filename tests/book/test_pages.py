@@ -4,8 +4,6 @@
 units for these tests.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jupytext
@@ -23,7 +21,7 @@ PAGES = [
 @pytest.mark.slow
 @pytest.mark.pages
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_not_contradict_itself(page: str) -> None:
+def test_a_page_does_not_contradict_itself(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     assert "assert " in text or "chapters" not in page
     where = {"metadata": {"path": str((ROOT / page).parent)}}

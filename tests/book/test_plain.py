@@ -5,12 +5,8 @@ library's, on inputs of its own. The build runs both. Here they run without the 
 and again with a function that is a little wrong.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -20,7 +16,7 @@ CHAPTERS = sorted((Path(__file__).parents[2] / "book" / "chapters").glob("*.md")
 LINES = 10
 
 
-def plain_cells(page: str) -> Iterator[tuple[str, str, str]]:
+def plain_cells(page):
     """The page's first cell, a plain cell with those before it, and the cell that compares."""
     cells = [cell for cell in jupytext.reads(page, fmt="md:myst").cells if cell.cell_type == "code"]
     before = cells[0].source
@@ -33,8 +29,7 @@ def plain_cells(page: str) -> Iterator[tuple[str, str, str]]:
             before += "\n" + cell.source
 
 
-def fault_of(source: str) -> str | None:
-    """What makes a cell less than plain."""
+def fault_of(source):
     tree = ast.parse(source)
     lines = [line for line in source.splitlines() if line.strip() and line.strip()[0] != "#"]
     if len(lines) > LINES:
@@ -47,12 +42,11 @@ def fault_of(source: str) -> str | None:
     return None if functions(source) else "it defines no function"
 
 
-def functions(source: str) -> list[str]:
+def functions(source):
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
 
 
-def from_library(source: str) -> set[str]:
-    """The names that a page imports from the library."""
+def from_library(source):
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     return {
         alias.asname or alias.name
@@ -62,14 +56,14 @@ def from_library(source: str) -> set[str]:
     }
 
 
-def names(source: str) -> set[str]:
+def names(source):
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
-def a_little_wrong(function: Callable[..., Any]) -> Callable[..., Any]:
+def a_little_wrong(function):
     """The same function, every number of its result a little too large."""
 
-    def nudged(value: Any) -> Any:
+    def nudged(value):
         if isinstance(value, tuple | list):
             return type(value)(map(nudged, value))
         if isinstance(value, torch.Tensor):
@@ -80,13 +74,13 @@ def a_little_wrong(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_plain_code_is_plain_and_equals_the_library(chapter: Path) -> None:
+def test_plain_code_is_plain_and_equals_the_library(chapter):
     for before, plain, compare in plain_cells(chapter.read_text(encoding="utf-8")):
         assert fault_of(plain) is None, plain
         assert names(compare) & from_library(before), f"compared with nothing:\n{compare}"
         for name in functions(plain):
             assert name in names(compare), f"{name} is not compared:\n{compare}"
-            space: dict[str, Any] = {}
+            space = {}
             exec(f"{before}\n{plain}\n{compare}", space)
             space[name] = a_little_wrong(space[name])
             with pytest.raises(AssertionError):

@@ -1,12 +1,8 @@
 """A question is checked before it is shown."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +11,7 @@ import yaml
 from course_lib.book.questions import QUESTION, fault_of, options_shown
 
 BOOK = Path(__file__).parents[2] / "book"
-GOOD: dict[str, Any] = {
+GOOD = {
     "stem": "What is it?",
     "options": [
         {"text": "this", "right": True, "why": "It is."},
@@ -25,7 +21,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def test_a_good_question_has_no_fault() -> None:
+def test_a_good_question_has_no_fault():
     assert fault_of("what-is-it", GOOD) is None
     assert fault_of("what-is-it", GOOD | {"outcome": "a.b", "order": "kept"}) is None
 
@@ -44,51 +40,51 @@ def test_a_good_question_has_no_fault() -> None:
         (lambda q: q["options"].append(deepcopy(q["options"][0])), "exactly one right"),
     ],
 )
-def test_a_spoilt_question_is_refused(spoil: Callable[[Any], None], said: str) -> None:
+def test_a_spoilt_question_is_refused(spoil, said):
     question = deepcopy(GOOD)
     spoil(question)
     fault = fault_of("what-is-it", question)
     assert fault is not None and said in fault
 
 
-def test_a_name_is_a_slug() -> None:
+def test_a_name_is_a_slug():
     assert "lower-case" in str(fault_of("What is it", GOOD))
 
 
 CHAPTERS = sorted((BOOK / "chapters").glob("*.md"))
 
 
-def questions(page: Path) -> list[tuple[str, dict[str, Any]]]:
+def questions(page):
     found = QUESTION.findall(page.read_text(encoding="utf-8"))
     return [(name, yaml.safe_load(text)) for name, text in found]
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_every_page_of_a_chapter_asks_good_questions(chapter: Path) -> None:
+def test_every_page_of_a_chapter_asks_good_questions(chapter):
     asked = questions(chapter)
     assert [fault for name, data in asked if (fault := fault_of(name, data))] == []
     assert len({name for name, _ in asked}) == len(asked) >= 3
 
 
-def test_the_right_places_of_a_page_are_dealt() -> None:
-    before: Counter[int] = Counter()
+def test_the_right_places_of_a_page_are_dealt():
+    before = Counter()
     deck = [options_shown(GOOD, "book/a", before) for _ in range(6)]
     places = [[bool(o.get("right")) for _, o in shown].index(True) for shown in deck]
     assert sorted(places[:3]) == sorted(places[3:]) == [0, 1, 2]
     for shown in deck:
         assert all(GOOD["options"][number] is option for number, option in shown)
         assert [number for number, _ in shown if number] == [1, 2], "the wrong ones are in order"
-    again: Counter[int] = Counter()
+    again = Counter()
     assert deck == [options_shown(GOOD, "book/a", again) for _ in range(6)]
     kept = options_shown(GOOD | {"order": "kept"}, "book/a", before)
     assert [number for number, _ in kept] == [0, 1, 2] and before == again
 
 
-def test_neither_place_nor_length_gives_the_right_option_away() -> None:
+def test_neither_place_nor_length_gives_the_right_option_away():
     places = {3: Counter[int](), 4: Counter[int]()}
     lengths = Counter[str]()
     for page in [BOOK / "intro.md", *CHAPTERS]:
-        before: Counter[int] = Counter()
+        before = Counter()
         for _, data in questions(page):
             name = page.relative_to(BOOK.parent).with_suffix("").as_posix()
             options = [option for _, option in options_shown(data, name, before)]

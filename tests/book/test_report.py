@@ -1,9 +1,6 @@
 """The report finds what a page loads from elsewhere, and nothing else."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -25,18 +22,18 @@ from course_lib.book import report
         "<style>p { background: url(https://cdn.example.org/a.png) }</style>",
     ],
 )
-def test_what_a_page_loads_is_found(tmp_path: Path, markup: str) -> None:
+def test_what_a_page_loads_is_found(tmp_path, markup):
     (tmp_path / "page.html").write_text(f"<p>text</p>{markup}")
     (found,) = report(tmp_path)["third_party"]
     assert found["file"] == "page.html" and "cdn.example.org" in found["url"]
 
 
-def test_fonts_of_a_style_sheet_are_found(tmp_path: Path) -> None:
+def test_fonts_of_a_style_sheet_are_found(tmp_path):
     (tmp_path / "a.css").write_text('@font-face { src: url("https://fonts.example.org/a.woff2"); }')
     assert report(tmp_path)["third_party"][0]["url"] == "https://fonts.example.org/a.woff2"
 
 
-def test_links_and_own_files_are_no_finding(tmp_path: Path) -> None:
+def test_links_and_own_files_are_no_finding(tmp_path):
     (tmp_path / "page.html").write_text(
         '<a href="https://example.org">go</a><link rel="canonical" href="https://example.org/p">'
         '<script src="_static/a.js"></script><img src="data:image/png;base64,AA" alt="">'
@@ -44,7 +41,7 @@ def test_links_and_own_files_are_no_finding(tmp_path: Path) -> None:
     assert report(tmp_path)["third_party"] == []
 
 
-def test_sizes_and_seconds_are_told(tmp_path: Path) -> None:
+def test_sizes_and_seconds_are_told(tmp_path):
     html = tmp_path / "html"
     (html / "_static").mkdir(parents=True)
     (html / "index.html").write_text("12345")
@@ -56,7 +53,7 @@ def test_sizes_and_seconds_are_told(tmp_path: Path) -> None:
     assert facts["execution_seconds"] == 3.8
 
 
-def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+def test_links_that_lead_nowhere_are_found(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "two.html").write_text('<h1 id="top">t</h1><a href="../one.html#x">one</a>')
     (tmp_path / "one.html").write_text(
@@ -68,7 +65,7 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert found == [("one.html", "b/two.html#no"), ("one.html", "gone.html"), ("one.html", "#y")]
 
 
-def test_drawings_captions_and_links_to_the_glossary_are_counted(tmp_path: Path) -> None:
+def test_drawings_captions_and_links_to_the_glossary_are_counted(tmp_path):
     (tmp_path / "glossary.html").write_text('<p id="term-key">key</p>')
     (tmp_path / "page.html").write_text(
         '<figure class="mechanism align-default"><figcaption>1</figcaption></figure>'

@@ -1,13 +1,9 @@
 """The results page says what the records say."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from course_lib.book.results import ran
-from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, Record, load_record
+from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, load_record
 from course_lib.experiments.reach import distance, extent
 
 EXPERIMENT = EXPERIMENTS["seq2seq-bottleneck"]
@@ -22,7 +18,7 @@ KEPT = replace(
 )
 
 
-def record(arm: str, seed: int, results: Mapping[str, Any]) -> Record:
+def record(arm, seed, results):
     return replace(KEPT, arm=arm, seed=seed, results=dict(results))
 
 
@@ -33,7 +29,7 @@ RECORDS = [
 ]
 
 
-def test_beside_a_result_stands_what_a_run_was_and_cost() -> None:
+def test_beside_a_result_stands_what_a_run_was_and_cost():
     assert ran(RECORDS[:2]) == (
         f"seq2seq-bottleneck {ARMS[0]}: 1,000 weights, 1 epochs, 2 runs of size cpu,"
         " 3 core-minutes each"
@@ -42,7 +38,7 @@ def test_beside_a_result_stands_what_a_run_was_and_cost() -> None:
     assert "2,000 weights, 5,000 examples, 1 epochs, 1 run" in ran([seen])
 
 
-def test_a_run_that_stopped_early_is_not_said_to_have_had_all_epochs() -> None:
+def test_a_run_that_stopped_early_is_not_said_to_have_had_all_epochs():
     folder = SHIPPED_RESULTS / "informer-ablations"
     day = [load_record(folder / f"vanilla-day-{seed}.json") for seed in range(3)]
     assert "4 to 5 of 6 epochs, tested as after 1 to 2, 267 steps each" in ran(day)

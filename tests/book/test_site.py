@@ -1,7 +1,5 @@
 """What every page of the built book must have, and what none may have."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -23,43 +21,41 @@ BOOK = ROOT / "book"
 class Page(HTMLParser):
     """The elements of a page, with their attributes and their text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.elements = []
         self.visible = ""
         self._silent = 0
         self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
         # Code shows LaTeX and paths on purpose.
         self._silent += tag in ("script", "style", "pre", "code")
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self._silent -= tag in ("script", "style", "pre", "code")
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if not self._silent:
             self.visible += data
 
 
-def toc() -> list[str]:
-    """Every page that the table of contents names."""
+def toc():
     return [page.removesuffix(".html") for _, page in order(ROOT)]
 
 
 @pytest.fixture(scope="module")
-def pages(built_book: Path) -> dict[str, Page]:
+def pages(built_book):
     return {name: Page(built_book / f"{name}.html") for name in toc()}
 
 
-def test_the_table_of_contents_is_complete(built_book: Path) -> None:
+def test_the_table_of_contents_is_complete(built_book):
     written = {
         path.relative_to(ROOT).with_suffix("").as_posix()
         for folder in (".", "api", "chapters", "lab")
         for path in BOOK.glob(f"{folder}/*.md")
     }
-    # test_api has those of the library.
     named, there = ({p for p in pages if "/api/" not in p} for pages in (toc(), written))
     assert named == there
     built = {
@@ -69,17 +65,17 @@ def test_the_table_of_contents_is_complete(built_book: Path) -> None:
     assert built == written | {"index", "genindex", "search"}
 
 
-def test_nothing_comes_from_another_host(built_book: Path) -> None:
+def test_nothing_comes_from_another_host(built_book):
     assert report(built_book)["third_party"] == []
     for path in built_book.rglob("*.html"):
         assert "unpkg.com" not in path.read_text(encoding="utf-8")
 
 
-def test_no_link_leads_nowhere(built_book: Path) -> None:
+def test_no_link_leads_nowhere(built_book):
     assert report(built_book)["broken_links"] == []
 
 
-def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
+def test_every_picture_says_what_it_shows(pages):
     for name, page in pages.items():
         for tag, attributes in page.elements:
             if tag == "img":
@@ -87,7 +83,7 @@ def test_every_picture_says_what_it_shows(pages: dict[str, Page]) -> None:
                 assert len(alt) >= 10 and not re.fullmatch(r"\S*/\S*", alt), f"{name}: {attributes}"
 
 
-def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages: dict[str, Page]) -> None:
+def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages):
     formulas = 0
     for name, page in pages.items():
         formulas += sum(tag == "math" for tag, _ in page.elements)
@@ -98,7 +94,7 @@ def test_formulas_are_mathml_and_nothing_is_left_of_latex(pages: dict[str, Page]
     assert formulas > 50
 
 
-def test_ids_are_unique_on_each_page(pages: dict[str, Page]) -> None:
+def test_ids_are_unique_on_each_page(pages):
     for name, page in pages.items():
         ids = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
         # The theme itself shows its search field and its sidebar twice.
@@ -106,9 +102,9 @@ def test_ids_are_unique_on_each_page(pages: dict[str, Page]) -> None:
         assert not twice, f"{name}: {twice}"
 
 
-def test_options_stand_in_the_order_that_is_dealt(pages: dict[str, Page]) -> None:
+def test_options_stand_in_the_order_that_is_dealt(pages):
     for name, page in pages.items():
-        before: Counter[int] = Counter()
+        before = Counter()
         asked = QUESTION.findall((ROOT / f"{name}.md").read_text(encoding="utf-8"))
         wanted = [
             (question, str(number))
@@ -120,13 +116,13 @@ def test_options_stand_in_the_order_that_is_dealt(pages: dict[str, Page]) -> Non
         assert found == wanted, name
 
 
-def test_every_claim_is_on_its_page(pages: dict[str, Page]) -> None:
+def test_every_claim_is_on_its_page(pages):
     anchors = {attributes.get("id") for _, attributes in pages["book/claims"].elements}
     for claim in load_claims(BOOK / "claims.yml"):
         assert f"claim-{claim.id.lower()}" in anchors
 
 
-def test_only_cited_papers_are_listed() -> None:
+def test_only_cited_papers_are_listed():
     listed = re.findall(r"^@\w+\{([^,]+),", (BOOK / "references.bib").read_text(), re.M)
     sources = [*BOOK.rglob("*.md"), BOOK / "claims.yml"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
@@ -139,12 +135,12 @@ def test_only_cited_papers_are_listed() -> None:
     assert len(listed) == len(set(listed))
 
 
-def test_no_page_tells_where_it_was_built(pages: dict[str, Page]) -> None:
+def test_no_page_tells_where_it_was_built(pages):
     for name, page in pages.items():
         assert str(ROOT) not in page.visible, name
 
 
-def test_the_index_of_words_is_loaded_where_words_are_looked_up(built_book: Path) -> None:
+def test_the_index_of_words_is_loaded_where_words_are_looked_up(built_book):
     loading = [
         path.relative_to(built_book).as_posix()
         for path in built_book.rglob("*.html")
@@ -153,13 +149,13 @@ def test_the_index_of_words_is_loaded_where_words_are_looked_up(built_book: Path
     assert loading == ["search.html"]
 
 
-def test_no_source_maps_are_shipped(built_book: Path) -> None:
+def test_no_source_maps_are_shipped(built_book):
     assert not [*built_book.rglob("*.map")]
 
 
-def launched(page: Page) -> dict[str, set[tuple[str, str]]]:
+def launched(page):
     """For hub and Binder, which repository or branch and which file the links of a page open."""
-    found: dict[str, set[tuple[str, str]]] = {"hub": set(), "binder": set()}
+    found = {"hub": set(), "binder": set()}
     for tag, attributes in page.elements:
         address = urlsplit(attributes.get("href", ""))
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
@@ -170,10 +166,7 @@ def launched(page: Page) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def test_every_launch_button_of_a_chapter_opens_its_released_exercise(
-    pages: dict[str, Page],
-) -> None:
-    """In the theme's menu and under the chapter alike; other pages have nothing to be launched."""
+def test_every_launch_button_of_a_chapter_opens_its_released_exercise(pages):
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     repository, branch = config["repository"]["url"], config["repository"]["branch"]
     folder = repository.rpartition("/")[2]
@@ -182,7 +175,6 @@ def test_every_launch_button_of_a_chapter_opens_its_released_exercise(
         if not name.startswith("book/chapters/"):
             assert links == {"hub": set(), "binder": set()}, name
             continue
-        # Both pages of a chapter open the one notebook.
         (path,) = (ROOT / "exercises").glob(f"{name.rpartition('/')[2][:2]}_*/*.ipynb")
         notebook = path.relative_to(ROOT).as_posix()
         # nbgitpuller clones into a folder by the repository's name; Binder is in the repository.

@@ -1,7 +1,5 @@
 """What of a page becomes a slide, and what a presenter is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -31,8 +29,7 @@ TEACHING = """<article><section><h1>Notes</h1><section><h2>01 · One#</h2><p>Goa
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A checkout with one chapter and its notes, built."""
+def root(tmp_path):
     (tmp_path / "_toc.yml").write_text(
         "root: a\nparts: [{caption: P, chapters: [{file: book/chapters/01_one}]}]\n"
     )
@@ -48,7 +45,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_page_becomes_slides_in_its_order(root: Path) -> None:
+def test_a_page_becomes_slides_in_its_order(root):
     page, count = deck(root, "01")
     sections = page.split("<section")[1:]
     assert len(sections) == count == 7
@@ -67,7 +64,7 @@ def test_a_page_becomes_slides_in_its_order(root: Path) -> None:
     assert "folded" not in shown and 'href="#a"' not in shown
 
 
-def test_the_rest_is_the_presenters(root: Path) -> None:
+def test_the_rest_is_the_presenters(root):
     notes = [
         section.partition("<aside")[2] for section in deck(root, "01")[0].split("<section")[1:]
     ]
@@ -78,14 +75,14 @@ def test_the_rest_is_the_presenters(root: Path) -> None:
     assert "Of another." not in "".join(notes) and "half a point" not in "".join(notes)
 
 
-def test_without_notes_on_a_chapter_there_are_slides_all_the_same(root: Path) -> None:
+def test_without_notes_on_a_chapter_there_are_slides_all_the_same(root):
     (root / "_build" / "html" / "book" / "teaching.html").write_text(
         "<article><h2>New</h2></article>"
     )
     assert deck(root, "01")[1] == 7
 
 
-def test_pictures_are_put_in_and_those_within_the_page_stay(root: Path) -> None:
+def test_pictures_are_put_in_and_those_within_the_page_stay(root):
     folder = root / "_build" / "html" / "book" / "chapters"
     (folder / "drawn.svg").write_text('<svg viewBox="0 0 10 90"></svg>', encoding="utf-8")
     within = "data:image/png;base64,iVBORw0KGgo="
@@ -102,9 +99,7 @@ def test_pictures_are_put_in_and_those_within_the_page_stay(root: Path) -> None:
     assert 'class="picture tall"' in made and "go()" in made
 
 
-def test_what_is_missing_is_said(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_missing_is_said(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     assert main(["slides", "7"]) == 2
     assert "there is no chapter '07': expected one of 01" in capsys.readouterr().err
@@ -114,16 +109,14 @@ def test_what_is_missing_is_said(
     assert main(["slides", "1", "01"]) == 2 and not (root / "_build" / "slides").exists()
 
 
-def test_the_command_writes_a_file_for_each_chapter(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_file_for_each_chapter(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     assert main(["slides"]) == 0
     assert [path.name for path in (root / "_build" / "slides").iterdir()] == ["01.html"]
     assert "01.html: 7 slides" in capsys.readouterr().out
 
 
-def test_every_chapter_has_its_pages() -> None:
+def test_every_chapter_has_its_pages():
     found = chapters(Path(__file__).parents[2])
     assert found["03"] == ["book/chapters/03_attention.html", "book/chapters/03_scale.html"]
     assert list(found) == [f"{number:02}" for number in range(len(found))]

@@ -43,7 +43,6 @@ def test_the_core_set_has_all_that_it_needs_and_no_more(book):
 
 
 def test_the_drawn_way_is_that_of_the_book(book):
-    """Parts, numbers, core and hours of the drawing on the start page, against toc and pages."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
     toc = [part for part in toc[1:] if "/chapters/" in part["chapters"][0]["file"]]
     drawn = [(part.title, list(part.chapters)) for part in start.PARTS]

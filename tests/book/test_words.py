@@ -3,7 +3,6 @@
 import io
 import re
 import tokenize
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ FOLDERS = "book/chapters", "book/lab", "solutions", "course_lib/bank", "course_l
 FOLDERS += "course_lib/drawings", "course_lib/cli", "README.md", "CONTRIBUTING.md", "book"
 
 
-def prose(path: Path) -> str:
+def prose(path):
     """Text of a file: Markdown without code, or the sentences in strings of Python."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
@@ -42,7 +41,7 @@ def prose(path: Path) -> str:
     return CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
 
 
-def files(folder: str) -> Iterator[Path]:
+def files(folder):
     """The texts of a folder, those below ``book`` excepted that other rows name."""
     path = ROOT / folder
     if path.is_file():
@@ -53,14 +52,14 @@ def files(folder: str) -> Iterator[Path]:
         yield from sorted(p for p in path.rglob("*") if p.suffix in {".md", ".py"})
 
 
-def words_of_prose(page: Path) -> int:
+def words_of_prose(page):
     """Words without the head, code, questions, formulas and the list of references."""
     text = re.sub(r"\A---.*?^---$|\$\$.*?\$\$", "", page.read_text("utf-8"), flags=re.M | re.S)
     text = re.split(r"^## References", CODE.sub("x", text), flags=re.M)[0]
     return len([word for word in text.split() if re.search(r"\w", word)])
 
 
-def test_a_page_teaches_and_a_lab_note_proves_in_few_words() -> None:
+def test_a_page_teaches_and_a_lab_note_proves_in_few_words():
     chapters, notes = (sorted((ROOT / "book" / name).glob("*.md")) for name in ("chapters", "lab"))
     long = {page.name: n for page in chapters if (n := words_of_prose(page)) > PROSE}
     assert not long, f"more than {PROSE} words of prose"
@@ -69,7 +68,7 @@ def test_a_page_teaches_and_a_lab_note_proves_in_few_words() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_texts_use_the_words_of_the_field(folder: str) -> None:
+def test_texts_use_the_words_of_the_field(folder):
     found = [
         f"{path.relative_to(ROOT)}: {word[0]!r} in {line[max(0, word.start() - 40) :][:90]!r}"
         for path in files(folder)

@@ -1,11 +1,7 @@
 """Figures alone on a page, as the browser tests show them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,15 +13,13 @@ FIGURES = files("course_lib.figures") / "figures.css"
 
 
 @pytest.fixture
-def shown(
-    browser: Any, serve: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Any]]:
+def shown(browser, serve, tmp_path, monkeypatch):
     """Shows a figure alone on a page, with its model; any error of theirs fails the test."""
     monkeypatch.setenv("COURSE_BOOK", "1")
-    errors: list[str] = []
+    errors = []
     context = browser.new_context(viewport={"width": 900, "height": 900})
 
-    def show(name: str, *, within: Any = None, **options: Any) -> Any:
+    def show(name, *, within=None, **options):
         style = FIGURES.read_text(encoding="utf-8") + STYLE.read_text(encoding="utf-8")
         body = figure(name, **options)._repr_html_()
         (tmp_path / "page.html").write_text(

@@ -27,7 +27,6 @@ _TRANSLATE = """(model, given) => {
         maps: reading.maps[given.shown], kept: reading.count(), beams: model.search(given),
     };
 }"""
-# Twenty words a sentence.
 _WRITE = """(model, given) => {
     const reading = model.read({ ...given, masked: true });
     for (let t = 0; t < 20; t++) reading.write("the");
@@ -56,7 +55,6 @@ _TRAIN = """(mirror, given) => {
 
 
 def draw_sentences(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may ask of the translator."""
     chance = random.Random(0)
     pairs = [*german_english(n, 0, "test"), *korean_english(n, 0, "test")]
     made = []
@@ -83,7 +81,6 @@ def draw_sentences(n: int) -> list[dict[str, Any]]:
 
 
 def draw_pictures(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may show the vision transformer."""
     chance = random.Random(0)
     drawings = [picture.flatten().tolist() for picture in live_vit.draw_pictures().values()]
     made = []
@@ -103,7 +100,6 @@ def draw_pictures(n: int) -> list[dict[str, Any]]:
 
 
 def draw_networks(n: int) -> list[dict[str, Any]]:
-    """Draw networks that learn, and what they learn from."""
     chance = random.Random(0)
     made = []
     for _ in range(n):
@@ -126,7 +122,6 @@ def draw_networks(n: int) -> list[dict[str, Any]]:
 
 
 def draw_series(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may let the Informer and the line forecast."""
     chance = random.Random(0)
     heads = [(*place, head) for place in live_forecast.PLACES for head in range(4)]
     length, made = live_forecast.READ + live_forecast.AHEAD, []
@@ -154,7 +149,6 @@ def draw_series(n: int) -> list[dict[str, Any]]:
 
 
 def draw_texts(n: int) -> list[dict[str, Any]]:
-    """Draw what a reader may let the writer go on with."""
     chance = random.Random(0)
     return [
         {

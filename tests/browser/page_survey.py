@@ -19,10 +19,7 @@ MIN_LETTERS = 9.0
 
 # Rules of axe-core that the theme breaks in its own frame, not in anything a page says, with the
 # elements meant. Nothing else is excepted.
-EXCEPTED: dict[str, tuple[str, ...]] = {
-    # Its sidebar's head stands outside of every landmark.
-    "region": (".sidebar-primary-items__start",)
-}
+EXCEPTED: dict[str, tuple[str, ...]] = {"region": (".sidebar-primary-items__start",)}
 
 # A page hears of another colour scheme or width with its next picture, not at once.
 DRAWN_AGAIN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"

@@ -1,11 +1,7 @@
 """The book in a browser: font, figures, questions, search; `test_page_survey` opens each page."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,8 +16,8 @@ LIVE = [
 ]
 
 
-def test_figures_are_numbered_within_their_chapter() -> None:
-    of_chapters: dict[str, list[str]] = {}
+def test_figures_are_numbered_within_their_chapter():
+    of_chapters = {}
     for _, page in order(ROOT):
         if chapter := re.match(r"book/chapters/(\d\d)_", page):
             built = (ROOT / "_build" / "html" / page).read_text(encoding="utf-8")
@@ -35,8 +31,8 @@ def test_figures_are_numbered_within_their_chapter() -> None:
 class Visit:
     """One page in one window, and what it asked of other hosts."""
 
-    def __init__(self, chromium: Any, address: str) -> None:
-        self.outside: list[str] = []
+    def __init__(self, chromium, address):
+        self.outside = []
         self.base = address
         self.context = chromium.new_context(
             color_scheme="light", viewport={"width": 1280, "height": 900}
@@ -44,11 +40,11 @@ class Visit:
         self.page = self.context.new_page()
         self.page.on("request", self._request)
 
-    def _request(self, request: Any) -> None:
+    def _request(self, request):
         if not request.url.startswith((self.base, "data:", "blob:")):
             self.outside.append(request.url)
 
-    def open(self, name: str) -> Any:
+    def open(self, name):
         self.outside.clear()
         self.page.goto(self.base + name)
         self.page.wait_for_load_state("networkidle")
@@ -56,11 +52,11 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def address(built_book: Path, serve: Callable[[Path], str]) -> str:
+def address(built_book, serve):
     return serve(built_book)
 
 
-def test_formulas_are_drawn_in_the_course_font(chromium: Any, address: str) -> None:
+def test_formulas_are_drawn_in_the_course_font(chromium, address):
     visit = Visit(chromium, address)
     page = visit.open("book/notation.html")
     assert page.evaluate("document.fonts.check('16px \"Course Math\"')")
@@ -76,7 +72,7 @@ def test_formulas_are_drawn_in_the_course_font(chromium: Any, address: str) -> N
     visit.context.close()
 
 
-def test_pages_with_figures_are_listed(built_book: Path) -> None:
+def test_pages_with_figures_are_listed(built_book):
     shown = [p for p in built_book.rglob("*.html") if "data-figure=" in p.read_text("utf-8")]
     assert {p.relative_to(built_book).as_posix() for p in shown} == {*LIVE}
 
@@ -84,8 +80,7 @@ def test_pages_with_figures_are_listed(built_book: Path) -> None:
 # Each figure is driven alone, by mouse and by keys, in `test_figures_in_browser`.
 @pytest.mark.sample("book/chapters/03_scale.html", "book/chapters/05_masks.html")
 @pytest.mark.parametrize("name", LIVE)
-def test_a_figure_of_the_book_moves(chromium: Any, address: str, name: str) -> None:
-    """Whatever figure a chapter shows: a key changes its numbers, without a kernel."""
+def test_a_figure_of_the_book_moves(chromium, address, name):
     visit = Visit(chromium, address)
     figures = visit.open(name).locator("figure.course-figure").all()
     assert figures
@@ -104,7 +99,7 @@ def test_a_figure_of_the_book_moves(chromium: Any, address: str, name: str) -> N
     visit.context.close()
 
 
-def test_a_question_is_answered_by_keyboard(chromium: Any, address: str) -> None:
+def test_a_question_is_answered_by_keyboard(chromium, address):
     visit = Visit(chromium, address)
     page = visit.open("book/intro.html")
     form = page.locator("form.question").first
@@ -125,7 +120,7 @@ def test_a_question_is_answered_by_keyboard(chromium: Any, address: str) -> None
     visit.context.close()
 
 
-def test_search_finds_a_word_on_this_host(chromium: Any, address: str) -> None:
+def test_search_finds_a_word_on_this_host(chromium, address):
     visit = Visit(chromium, address)
     page = visit.open("book/notation.html")
     page.keyboard.press("Control+k")
@@ -136,9 +131,7 @@ def test_search_finds_a_word_on_this_host(chromium: Any, address: str) -> None:
     visit.context.close()
 
 
-def test_search_lists_chapters_before_the_reference_of_the_library(
-    chromium: Any, address: str
-) -> None:
+def test_search_lists_chapters_before_the_reference_of_the_library(chromium, address):
     page = Visit(chromium, address).open("search.html?q=rotary")
     page.wait_for_selector("#search-results li")
     found = page.locator("#search-results li > a").evaluate_all("links => links.map(a => a.href)")
@@ -148,9 +141,7 @@ def test_search_lists_chapters_before_the_reference_of_the_library(
     page.context.close()
 
 
-def test_a_link_to_a_place_that_has_moved_leads_to_its_new_page(
-    chromium: Any, address: str
-) -> None:
+def test_a_link_to_a_place_that_has_moved_leads_to_its_new_page(chromium, address):
     page = Visit(chromium, address).open("book/notation.html#attention-by-hand")
     page.wait_for_url("**/book/chapters/03_attention.html#attention-by-hand")
     page.context.close()

@@ -1,11 +1,7 @@
 """All live figures on one page of the theme: texts keep apart, within their boxes, and are seen."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pydata_sphinx_theme
 import pytest
@@ -115,9 +111,7 @@ FAINT = """(root) => {
 
 
 @pytest.fixture(scope="module")
-def every(
-    launch: Callable[[str], Any], serve: Callable[[Path], str], tmp_path_factory: Any
-) -> Callable[[str, int], Any]:
+def every(launch, serve, tmp_path_factory):
     """A page with all figures in a browser, each with its model, in a window of some width."""
     folder = tmp_path_factory.mktemp("every")
     with pytest.MonkeyPatch.context() as book:
@@ -139,7 +133,7 @@ def every(
     )
 
     @cache
-    def opened(name: str) -> Any:
+    def opened(name):
         page = launch(name).new_context().new_page()
         page.goto(serve(folder) + "page.html")
         for button in page.locator(".figure-load button").element_handles():
@@ -147,7 +141,7 @@ def every(
         page.wait_for_function("!document.querySelector('figure:not([data-state])')", timeout=1e5)
         return page
 
-    def shown(name: str, width: int) -> Any:
+    def shown(name, width):
         page = opened(name)
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate(f"document.querySelector('article').style.width = '{WIDTHS[width]}px'")
@@ -157,16 +151,12 @@ def every(
 
 
 @pytest.mark.parametrize(("name", "width"), CASES)
-def test_texts_of_live_figures_keep_apart(
-    name: str, width: int, every: Callable[[str, int], Any]
-) -> None:
+def test_texts_of_live_figures_keep_apart(name, width, every):
     assert every(name, width).evaluate(f"({FAULTS})(document)") == []
 
 
 @pytest.mark.parametrize(("name", "width"), CASES)
-def test_texts_of_live_figures_are_seen_in_light_and_dark(
-    name: str, width: int, every: Callable[[str, int], Any]
-) -> None:
+def test_texts_of_live_figures_are_seen_in_light_and_dark(name, width, every):
     page = every(name, width)
     for theme in ("dark", "light"):
         page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")

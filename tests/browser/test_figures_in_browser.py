@@ -1,12 +1,8 @@
 """The scripts of the figures compute what their Python functions compute."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from importlib import import_module
 from itertools import product
-from typing import Any
 
 import pytest
 
@@ -19,19 +15,16 @@ from course_lib.figures.probsparse_ranking import MEASURES
 pytestmark = pytest.mark.browser
 
 
-def state(page: Any) -> dict[str, Any]:
-    """What the figure says that it shows."""
+def state(page):
     return json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
 
 
-def settle(page: Any) -> str:
-    """What the live region says once the reader pauses."""
+def settle(page):
     page.wait_for_timeout(200)
     return page.locator("[aria-live]").inner_text()
 
 
-def agree(mine: Any, theirs: Any) -> bool:
-    """Whether two nested results are equal up to rounding."""
+def agree(mine, theirs):
     if isinstance(mine, dict):
         return mine.keys() == theirs.keys() and all(agree(mine[k], theirs[k]) for k in mine)
     if isinstance(mine, list):
@@ -41,8 +34,7 @@ def agree(mine: Any, theirs: Any) -> bool:
     return mine == theirs and isinstance(mine, bool) == isinstance(theirs, bool)
 
 
-def check(name: str, page: Any) -> dict[str, Any]:
-    """Compute again in Python what the page shows now."""
+def check(name, page):
     now = state(page)
     module = name.replace("-", "_")
     compute = getattr(import_module(f"course_lib.figures.{module}"), module)
@@ -51,8 +43,7 @@ def check(name: str, page: Any) -> dict[str, Any]:
     return now
 
 
-def drive(page: Any, label: str, value: Any) -> None:
-    """Set a control as a reader would, whatever its kind."""
+def drive(page, label, value):
     control = page.get_by_label(label, exact=False).first
     if isinstance(value, bool):
         control.set_checked(value)
@@ -79,7 +70,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_figure_agrees_over_its_controls(name: str, shown: Callable[..., Any]) -> None:
+def test_a_figure_agrees_over_its_controls(name, shown):
     controls, different = SETTINGS[name]
     page, seen = shown(name), set()
     for values in product(*controls.values()):
@@ -89,7 +80,7 @@ def test_a_figure_agrees_over_its_controls(name: str, shown: Callable[..., Any])
     assert len(seen) >= different
 
 
-def test_a_slider_is_moved_by_keys_and_what_it_shows_is_said(shown: Callable[..., Any]) -> None:
+def test_a_slider_is_moved_by_keys_and_what_it_shows_is_said(shown):
     page = shown("contrastive-matrix")
     before = settle(page)
     page.get_by_label("cooling").focus()
@@ -98,7 +89,7 @@ def test_a_slider_is_moved_by_keys_and_what_it_shows_is_said(shown: Callable[...
     assert settle(page) != before
 
 
-def test_two_heads_and_one_agree_over_their_query(shown: Callable[..., Any]) -> None:
+def test_two_heads_and_one_agree_over_their_query(shown):
     page = shown("heads-apart")
     seen = {json.dumps(check("heads-apart", page)["outputs"])}
     for i in range(4):
@@ -115,14 +106,14 @@ def test_two_heads_and_one_agree_over_their_query(shown: Callable[..., Any]) -> 
     assert settle(page).startswith("Two heads give Anna the weights 1.00 and 0.03; joined:")
 
 
-def retype(field: Any, text: str) -> None:
+def retype(field, text):
     """Write in the place of what a field holds; what fills fields at once adds to it in Firefox."""
     field.press("ControlOrMeta+a")
     field.press("Delete")
     field.press_sequentially(text)
 
 
-def test_keys_and_values_of_two_heads_are_changed(shown: Callable[..., Any]) -> None:
+def test_keys_and_values_of_two_heads_are_changed(shown):
     page = shown("heads-apart")
     before = check("heads-apart", page)
     page.get_by_text("All numbers").click()
@@ -144,7 +135,7 @@ def test_keys_and_values_of_two_heads_are_changed(shown: Callable[..., Any]) -> 
     assert page.get_by_label("value of Anna, channel 4").input_value() == "1"
 
 
-def test_a_score_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]) -> None:
+def test_a_score_is_dragged_by_mouse_and_moved_by_keys(shown):
     page = shown("softmax-temperature")
     knob = page.get_by_role("slider", name="Score of key 2")
     before = check("softmax-temperature", page)
@@ -169,7 +160,7 @@ def test_a_score_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]
     assert check("softmax-temperature", page)["inputs"]["scores"][1] == 3
 
 
-def test_masks_agree_over_their_controls(shown: Callable[..., Any]) -> None:
+def test_masks_agree_over_their_controls(shown):
     page = shown("mask-builder", length=5)
     for causal in (True, False):
         for left in (True, False):
@@ -182,7 +173,7 @@ def test_masks_agree_over_their_controls(shown: Callable[..., Any]) -> None:
                 assert f"{now['outputs']['pairs']} of 25 pairs" in settle(page)
 
 
-def test_the_cells_of_a_mask_are_walked_by_arrows(shown: Callable[..., Any]) -> None:
+def test_the_cells_of_a_mask_are_walked_by_arrows(shown):
     page = shown("mask-builder", causal=True, convention="additive")
     page.get_by_role("gridcell", name="query 1, key 1").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp"):
@@ -199,7 +190,7 @@ def test_the_cells_of_a_mask_are_walked_by_arrows(shown: Callable[..., Any]) -> 
     assert "Valid length: 6." in settle(page)
 
 
-def test_an_alignment_is_read_by_mouse_and_by_keys(shown: Callable[..., Any]) -> None:
+def test_an_alignment_is_read_by_mouse_and_by_keys(shown):
     page = shown("alignment-reader")
     assert check("alignment-reader", page)["inputs"]["row"] == 1
     page.get_by_role("row", name="book").hover()
@@ -214,7 +205,7 @@ def test_an_alignment_is_read_by_mouse_and_by_keys(shown: Callable[..., Any]) ->
         assert sum(found["weights"]) == pytest.approx(1)
 
 
-def test_the_place_in_a_stack_is_dragged_and_moved_by_keys(shown: Callable[..., Any]) -> None:
+def test_the_place_in_a_stack_is_dragged_and_moved_by_keys(shown):
     page = shown("depth-explorer", arrangement="post", depth=4)
     knob = page.get_by_role("slider", name="Place that is read")
     assert settle(page) == describe_depth(page)
@@ -232,13 +223,12 @@ def test_the_place_in_a_stack_is_dragged_and_moved_by_keys(shown: Callable[..., 
     assert check("depth-explorer", page)["inputs"]["layer"] == 2
 
 
-def describe_depth(page: Any) -> str:
-    """What Python says of the state that the page shows."""
+def describe_depth(page):
     inputs = state(page)["inputs"]
     return Options(**inputs).text
 
 
-def test_a_distance_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., Any]) -> None:
+def test_a_distance_is_dragged_by_mouse_and_moved_by_keys(shown):
     page = shown("sinusoid-explorer", distance=10)
     point = page.get_by_role("slider", name="Distance of the second token")
     assert point.get_attribute("aria-orientation") == "horizontal"
@@ -259,7 +249,7 @@ def test_a_distance_is_dragged_by_mouse_and_moved_by_keys(shown: Callable[..., A
     assert now["outputs"]["gap"] == 0 and "0.00 apart" in settle(page)
 
 
-def test_a_key_follows_its_query_by_mouse_and_by_keys(shown: Callable[..., Any]) -> None:
+def test_a_key_follows_its_query_by_mouse_and_by_keys(shown):
     page = shown("rope-rotation")
     seen = {json.dumps(check("rope-rotation", page)["outputs"])}
     for power, query in ((1, 5), (2, 60), (4, 33)):
@@ -281,7 +271,7 @@ def test_a_key_follows_its_query_by_mouse_and_by_keys(shown: Callable[..., Any])
     assert after["outputs"]["score"] == pytest.approx(before["outputs"]["score"])
 
 
-def test_a_decoder_is_stepped_by_buttons_keys_and_slider(shown: Callable[..., Any]) -> None:
+def test_a_decoder_is_stepped_by_buttons_keys_and_slider(shown):
     page = shown("kv-cache-stepper", step=1)
     check("kv-cache-stepper", page)
     back, forth = (page.get_by_role("button", name=name) for name in ("back", "next step"))
@@ -303,7 +293,7 @@ def test_a_decoder_is_stepped_by_buttons_keys_and_slider(shown: Callable[..., An
     assert settle(page).startswith("Step 6 without a cache")
 
 
-def test_codes_of_places_agree_and_are_walked_by_arrows(shown: Callable[..., Any]) -> None:
+def test_codes_of_places_agree_and_are_walked_by_arrows(shown):
     page = shown("collision-map")
     assert check("collision-map", page)["outputs"]["same"] == [[5, 2]]
     seen = set()
@@ -326,7 +316,7 @@ def test_codes_of_places_agree_and_are_walked_by_arrows(shown: Callable[..., Any
     assert "The code of (6, 1)" in settle(page)
 
 
-def test_costs_agree_at_both_ends_of_every_slider(shown: Callable[..., Any]) -> None:
+def test_costs_agree_at_both_ends_of_every_slider(shown):
     page = shown("cost-calculator")
     check("cost-calculator", page)
     for name, ends in (
@@ -345,7 +335,7 @@ def test_costs_agree_at_both_ends_of_every_slider(shown: Callable[..., Any]) -> 
     assert settle(page).startswith("Length 131072: full attention multiplies 35.2 trillion times")
 
 
-def test_patches_are_counted_and_drawn_as_python_counts_them(shown: Callable[..., Any]) -> None:
+def test_patches_are_counted_and_drawn_as_python_counts_them(shown):
     page = shown("patch-counter")
     for place, patch in enumerate(PATCHES):
         for wide, width in enumerate(WIDTHS[1:3], start=1):
@@ -354,13 +344,12 @@ def test_patches_are_counted_and_drawn_as_python_counts_them(shown: Callable[...
             found = check("patch-counter", page)["outputs"]
             assert settle(page) == PatchOptions(patch_size=patch, d_model=width).text
             assert page.locator("figure g rect").count() == found["tokens"]
-    # The last line holds the sums.
     told = page.locator("table tr").last.locator("td").all_inner_texts()
     assert told == ["", f"{sum(found['parameters']) / 1e3:.0f}",
                     f"{sum(found['multiplications']) / 1e6:.2f}"]  # fmt: skip
 
 
-def test_shuffled_patches_agree_however_they_are_moved(shown: Callable[..., Any]) -> None:
+def test_shuffled_patches_agree_however_they_are_moved(shown):
     page = shown("patch-shuffler")
     assert check("patch-shuffler", page)["outputs"]["change"] < 1e-9
     for telling in ("patches", "positions", "none", "together"):
@@ -379,7 +368,7 @@ def test_shuffled_patches_agree_however_they_are_moved(shown: Callable[..., Any]
     assert settle(page).startswith("2 of 16 patches")
 
 
-def test_windows_agree_wherever_they_are_moved(shown: Callable[..., Any]) -> None:
+def test_windows_agree_wherever_they_are_moved(shown):
     page = shown("window-shift")
     assert len(check("window-shift", page)["outputs"]["strangers"]) == 12
     seen = set()
@@ -401,7 +390,7 @@ def test_windows_agree_wherever_they_are_moved(shown: Callable[..., Any]) -> Non
     assert page.locator("td[tabindex='0']").count() == 1
 
 
-def test_groups_agree_wherever_a_token_is_picked(shown: Callable[..., Any]) -> None:
+def test_groups_agree_wherever_a_token_is_picked(shown):
     page = shown("dilation-groups")
     assert check("dilation-groups", page)["outputs"]["read"] == 81
     for dilation in (1, 2, 4):
@@ -418,7 +407,7 @@ def test_groups_agree_wherever_a_token_is_picked(shown: Callable[..., Any]) -> N
     assert page.locator("td[tabindex='0']").count() == 1
 
 
-def test_queries_are_chosen_alike_by_every_measure(shown: Callable[..., Any]) -> None:
+def test_queries_are_chosen_alike_by_every_measure(shown):
     page = shown("probsparse-ranking")
     for factor in (4, 3, 2, 1):
         drive(page, "factor c", factor)
@@ -434,7 +423,6 @@ def test_queries_are_chosen_alike_by_every_measure(shown: Callable[..., Any]) ->
     assert page.locator("td[tabindex='0']").count() == 1
 
 
-# A word, a cell, a slider, a button and a box.
 TARGETS = {
     "alignment-reader": lambda page: page.get_by_role("radio", name="train"),
     "collision-map": lambda page: page.get_by_role("gridcell", name="row 5, column 2"),
@@ -445,8 +433,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any) -> None:
-    """Nothing but taps, on a telephone."""
+def test_a_finger_is_enough(name, shown, chromium):
     context = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )
@@ -459,7 +446,7 @@ def test_a_finger_is_enough(name: str, shown: Callable[..., Any], chromium: Any)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_control_has_a_name(name: str, shown: Callable[..., Any]) -> None:
+def test_every_control_has_a_name(name, shown):
     page = shown(name)
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll("input, select, [role=slider]")]
@@ -471,7 +458,7 @@ def test_every_control_has_a_name(name: str, shown: Callable[..., Any]) -> None:
     assert page.locator("[aria-live=polite]").count() == 1
 
 
-def test_a_row_of_a_head_is_read_by_keys_and_by_pointing(shown: Callable[..., Any]) -> None:
+def test_a_row_of_a_head_is_read_by_keys_and_by_pointing(shown):
     page = shown("attention-map-reader", sentence=1)
     row = check("attention-map-reader", page)["inputs"]["row"]
     page.locator("tbody input").nth(row).focus()

@@ -42,7 +42,6 @@ def hostile(tmp_path_factory):
         new_markdown_cell("<script>alert('owned')</script", attachments={
             "a.svg": {"image/svg+xml": base64.b64encode(b"<svg onload=alert(1)>").decode()}}),
     ]  # fmt: skip
-    # A cell after which nothing is certain comes last.
     notebook.cells.append(new_code_cell(snippets.FORGED_OUTPUTS))
     submission = parsing.parse(nbformat.writes(notebook).encode())
     with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver:
@@ -51,7 +50,6 @@ def hostile(tmp_path_factory):
 
 @pytest.fixture
 def opened(tmp_path, chromium, serve):
-    """Open a page; what dialogs it made, what it asked for, and its title."""
     pages = []
 
     def go(html):

@@ -1,14 +1,9 @@
 """A trained model in a page: torch's numbers, one way to load it, nothing asked of others."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -19,11 +14,7 @@ from course_lib.figures.live_translator import translate
 from course_lib.figures.models import MODELS, model_files, write_models
 from course_lib.trained import load_writer
 from course_lib.vit import load_picture
-from course_tests.browser.live import (
-    FIGURES,
-    apart,
-    live,
-)
+from course_tests.browser.live import FIGURES, apart, live
 
 pytestmark = pytest.mark.browser
 # Doubles have 16 digits; what is asked of the other figures leaves six of them. Without norms a
@@ -32,7 +23,7 @@ CLOSE = {name: 1e-7 if name == "live-training" else 1e-9 for name in FIGURES}
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def drawn(tmp_path_factory):
     """A page of each figure below a folder, as in the book, and the files of their models."""
     folder = tmp_path_factory.mktemp("drawn")
     write_models(folder / "_static" / "live")
@@ -50,20 +41,16 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(drawn: Path, tmp_path: Path) -> Path:
-    """These pages and files, for one test to change."""
+def site(drawn, tmp_path):
     return shutil.copytree(drawn, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
-def opened(
-    browser: Any, serve: Callable[[Path], str], site: Path
-) -> Iterator[Callable[[str], Any]]:
-    """Opens the page of a model, and loads it."""
+def opened(browser, serve, site):
     with browser.new_context() as context:
         address = serve(site)
 
-        def open_(model: str) -> Any:
+        def open_(model):
             page = context.new_page()
             page.goto(f"{address}chapters/{model}.html")
             if page.locator(".figure-load").count():
@@ -75,26 +62,21 @@ def opened(
 
 
 @pytest.fixture
-def page(opened: Callable[[str], Any]) -> Any:
-    """The page of the translator."""
+def page(opened):
     return opened("translator")
 
 
 @pytest.fixture
-def seen(opened: Callable[[str], Any]) -> Any:
-    """The page of the vision transformer."""
+def seen(opened):
     return opened("vit")
 
 
-def state(page: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        page.evaluate("document.querySelector('figure').dataset.state")
-    )
+def state(page):
+    found = json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
     return found
 
 
-def check(page: Any) -> dict[str, Any]:
-    """Compute again in torch what the figure shows; its inputs and outputs."""
+def check(page):
     now = state(page)
     name = page.locator("figure").get_attribute("data-figure")
     assert apart(FIGURES[name].twin(**now["inputs"]), now["outputs"]) < 1e-9, now["inputs"]
@@ -103,14 +85,12 @@ def check(page: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
 @pytest.mark.parametrize("name", FIGURES)
-def test_fifty_random_inputs_give_what_torch_gives(name: str, opened: Callable[[str], Any]) -> None:
+def test_fifty_random_inputs_give_what_torch_gives(name, opened):
     measured = FIGURES[name]
     assert max(measured.compare(opened(measured.model), measured.draw(50))) < CLOSE[name]
 
 
-def test_a_text_goes_on_with_what_a_reader_presses_draws_or_types(
-    opened: Callable[[str], Any],
-) -> None:
+def test_a_text_goes_on_with_what_a_reader_presses_draws_or_types(opened):
     page = opened("writer")
     before = check(page)["inputs"]["tokens"]
     page.get_by_role("button", name="write").nth(1).click()
@@ -131,7 +111,7 @@ def test_a_text_goes_on_with_what_a_reader_presses_draws_or_types(
     check(page)
 
 
-def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
+def test_a_sentence_is_written_and_parts_are_taken_away(page):
     press = page.get_by_role("button", name="Next word", exact=True)
     source = check(page)["inputs"]["source"]
     assert state(page)["inputs"]["written"] == []
@@ -167,7 +147,7 @@ def test_a_sentence_is_written_and_parts_are_taken_away(page: Any) -> None:
     assert after[:-1] == before and page.locator(".live-forced").count() == 1
 
 
-def test_beginnings_are_followed_at_once(page: Any) -> None:
+def test_beginnings_are_followed_at_once(page):
     page.get_by_label("beam").fill("3")
     for words in range(3):
         beams = check(page)["outputs"]["beams"]
@@ -181,7 +161,7 @@ def test_beginnings_are_followed_at_once(page: Any) -> None:
     assert not page.locator(".live-ways").is_visible()
 
 
-def test_a_word_is_drawn_as_often_as_its_probability_says(page: Any) -> None:
+def test_a_word_is_drawn_as_often_as_its_probability_says(page):
     page.get_by_label("temperature").fill("8")
     probabilities = check(page)["outputs"]["probabilities"]
     page.evaluate("Math.random = () => 0.5")
@@ -197,7 +177,7 @@ def test_a_word_is_drawn_as_often_as_its_probability_says(page: Any) -> None:
     assert before <= 0.5 <= total
 
 
-def test_own_words_are_read_and_unknown_ones_named(page: Any) -> None:
+def test_own_words_are_read_and_unknown_ones_named(page):
     page.get_by_label("your own").fill("Ein <b>Einhorn</b> schläft.")
     assert check(page)["inputs"]["source"] == ["ein", "<b>einhorn</b>", "schläft", "."]
     page.wait_for_timeout(200)
@@ -206,7 +186,7 @@ def test_own_words_are_read_and_unknown_ones_named(page: Any) -> None:
     assert len(check(page)["inputs"]["source"]) == 4
 
 
-def test_a_picture_is_shuffled_and_loses_its_positions(seen: Any) -> None:
+def test_a_picture_is_shuffled_and_loses_its_positions(seen):
     before = check(seen)
     assert before["inputs"]["order"] == [*range(64)] and before["inputs"]["placed"]
     seen.get_by_label("shuffle the patches").check()
@@ -233,7 +213,7 @@ def test_a_picture_is_shuffled_and_loses_its_positions(seen: Any) -> None:
     assert sorted(names) == sorted(CLASSES) and shares == sorted(shares, reverse=True)
 
 
-def test_a_map_is_read_and_the_confidence_is_that_of_test_pictures(seen: Any) -> None:
+def test_a_map_is_read_and_the_confidence_is_that_of_test_pictures(seen):
     seen.get_by_role("button", name="read layer 3, head 2").click()
     now = check(seen)["outputs"]
     row = now["attention"][2][1][1:]
@@ -254,7 +234,7 @@ def test_a_map_is_read_and_the_confidence_is_that_of_test_pictures(seen: Any) ->
     assert f"{100 * right:.0f} % of these" in seen.locator(".live-kept").inner_text()
 
 
-def test_a_picture_is_painted_by_keys_and_by_a_finger(seen: Any) -> None:
+def test_a_picture_is_painted_by_keys_and_by_a_finger(seen):
     seen.get_by_label("shuffle the patches").check()
     seen.get_by_label("paint with").fill("#102030")
     seen.get_by_role("combobox", name="brush").select_option("a whole patch")
@@ -280,7 +260,7 @@ def test_a_picture_is_painted_by_keys_and_by_a_finger(seen: Any) -> None:
     assert painted.count(0x10) >= 16 * 9  # a row of eight patches and one above
 
 
-def test_a_picture_of_a_readers_own_is_made_small_as_by_python(seen: Any, tmp_path: Path) -> None:
+def test_a_picture_of_a_readers_own_is_made_small_as_by_python(seen, tmp_path):
     chance = random.Random(0)
     for number, size in enumerate([(70, 50), (33, 90), (20, 20), (32, 32)]):
         path = tmp_path / f"{number}.png"
@@ -300,7 +280,7 @@ def test_a_picture_of_a_readers_own_is_made_small_as_by_python(seen: Any, tmp_pa
     seen.get_by_text("This file is no image").wait_for()
 
 
-def test_a_series_is_forecast_and_parts_are_taken_away(opened: Callable[[str], Any]) -> None:
+def test_a_series_is_forecast_and_parts_are_taken_away(opened):
     page = opened("forecast")
     first = live_forecast.Options()
     before = check(page)
@@ -316,7 +296,7 @@ def test_a_series_is_forecast_and_parts_are_taken_away(opened: Callable[[str], A
     labels = {name: live_forecast.Options.controls()[name].label for name in made}
     for name, value in made.items():
         page.get_by_label(labels[name], exact=False).fill(f"{value:g}")
-    whole = live_forecast.Options(**made)  # type: ignore[arg-type]
+    whole = live_forecast.Options(**made)
     wanted = whole.find()
     assert apart(check(page)["outputs"], wanted) < 1e-9
     shares = page.locator(".live-next .live-share").all_inner_texts()
@@ -342,11 +322,9 @@ def test_a_series_is_forecast_and_parts_are_taken_away(opened: Callable[[str], A
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_page_from_a_disk_asks_its_own_files_once_and_late(
-    name: str, browser: Any, site: Path
-) -> None:
+def test_a_page_from_a_disk_asks_its_own_files_once_and_late(name, browser, site):
     window = browser.new_page()
-    asked: list[str] = []
+    asked = []
     window.on("request", lambda request: asked.append(request.url))
     window.goto(f"file://{site}/chapters/{name}.html")
     files = [site / "_static" / "live" / file for file in model_files(name)]
@@ -370,7 +348,7 @@ def test_a_page_from_a_disk_asks_its_own_files_once_and_late(
     window.close()
 
 
-def test_figures_are_measured_where_they_stand(site: Path, chromium: Any) -> None:
+def test_figures_are_measured_where_they_stand(site, chromium):
     (site / "other.html").write_text("<title>t</title>")
     for name, found in live(site, chromium).items():
         model = FIGURES[name].model

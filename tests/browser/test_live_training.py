@@ -1,10 +1,6 @@
 """A network that learns in the page: torch's losses, gradients and weights, and a calm page."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -15,30 +11,27 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(shown: Callable[..., Any]) -> Any:
-    """The figure alone on a page."""
+def page(shown):
     return shown("live-training")
 
 
-def check(page: Any) -> dict[str, Any]:
-    """Compute again in torch what the figure shows; its inputs."""
+def check(page):
     now = json.loads(page.evaluate("document.querySelector('figure').dataset.state"))
     assert apart(live_training(**now["inputs"]), now["outputs"]) < 1e-9
-    inputs: dict[str, Any] = now["inputs"]
+    inputs = now["inputs"]
     return inputs
 
 
-def press(page: Any, name: str) -> None:
+def press(page, name):
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def run_to_the_end(page: Any, name: str = "Train") -> None:
-    """Train as fast as pictures follow each other."""
+def run_to_the_end(page, name="Train"):
     press(page, name)
     page.get_by_role("button", name="Train again").wait_for(timeout=0)
 
 
-def test_a_seed_gives_the_run_that_torch_has(page: Any) -> None:
+def test_a_seed_gives_the_run_that_torch_has(page):
     for _ in range(5):
         press(page, "One step")
     weights = check(page)["weights"]
@@ -58,7 +51,7 @@ def test_a_seed_gives_the_run_that_torch_has(page: Any) -> None:
     assert apart(expected.weights, now["weights"]) < 1e-9
 
 
-def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> None:
+def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page):
     told = page.locator("[aria-live]")
     page.evaluate(
         """() => { window.said = 0;
@@ -75,7 +68,6 @@ def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> N
     page.wait_for_function(
         "document.querySelector('[aria-live]').textContent.includes('After 300 steps')", timeout=0
     )
-    # It says where it stops, not what it passes.
     assert page.evaluate("said") <= 3
     run = train("pre", 1)
     assert f"{run.accuracy:.0%} of the fresh digits are right" in told.inner_text()
@@ -92,7 +84,7 @@ def test_it_learns_while_the_page_is_alive_and_runs_are_compared(page: Any) -> N
     assert page.locator(".train-map:visible").count() == 2
 
 
-def test_a_loss_without_bounds_is_drawn_at_the_edge(page: Any) -> None:
+def test_a_loss_without_bounds_is_drawn_at_the_edge(page):
     page.get_by_label("each sub-layer").select_option("residual")
     page.get_by_label("blocks").fill("2")
     page.get_by_label("learning rate").fill("4")
@@ -104,7 +96,7 @@ def test_a_loss_without_bounds_is_drawn_at_the_edge(page: Any) -> None:
 
 # The other browser is not told by playwright what its reader prefers.
 @pytest.mark.parametrize("browser", ["chromium"], indirect=True)
-def test_where_nothing_should_move_there_are_few_pictures(page: Any) -> None:
+def test_where_nothing_should_move_there_are_few_pictures(page):
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(
         """() => { window.drawn = 0;

@@ -1,14 +1,9 @@
 """What a reader keeps is read without a network, renewed by a new edition and gone when removed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,19 +27,18 @@ UPDATE = """navigator.serviceWorker.getRegistration().then((worker) => worker.up
 
 
 @pytest.fixture
-def site(built_book: Path, tmp_path: Path) -> Path:
-    """A copy of the book that a test may change."""
+def site(built_book, tmp_path):
     folder = tmp_path / "html"
     shutil.copytree(built_book, folder)
     return folder
 
 
 @pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
+def page(browser):
     """A tab; any error of a page fails the test."""
     with browser.new_context() as context:
         page = context.new_page()
-        errors: list[str] = []
+        errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         yield page
         # Firefox logs requests of a page that is left; Chromium, which doesn't, shows our faults.
@@ -52,8 +46,7 @@ def page(browser: Any) -> Iterator[Any]:
         assert not [error for error in errors if not any(text in error for text in left)]
 
 
-def press(page: Any, button: str) -> str:
-    """Press a button below the page; what is said in the end."""
+def press(page, button):
     panel = page.locator("details.offline")
     if not panel.get_attribute("open"):
         panel.evaluate("(panel) => { panel.open = true; }")
@@ -61,11 +54,11 @@ def press(page: Any, button: str) -> str:
     ended = panel.get_by_text("read this without").or_(panel.get_by_text("Interrupted"))
     ended = ended.or_(panel.get_by_text("Nothing is kept"))
     ended.wait_for()
-    said: str = panel.locator("[role=status]").inner_text()
+    said = panel.locator("[role=status]").inner_text()
     return said
 
 
-def wait(holds: Callable[[], bool]) -> None:
+def wait(holds):
     for _ in range(300):
         if holds():
             return
@@ -73,7 +66,7 @@ def wait(holds: Callable[[], bool]) -> None:
     raise AssertionError("waited in vain")
 
 
-def test_a_chapter_that_is_kept_is_read_without_a_network(page: Any, site: Path) -> None:
+def test_a_chapter_that_is_kept_is_read_without_a_network(page, site):
     with serving(site) as address:
         page.goto(f"{address}book/chapters/03_attention.html")
         assert page.evaluate(STORES) == [] and page.evaluate(WORKERS) == 0, "unasked"
@@ -97,7 +90,7 @@ def test_a_chapter_that_is_kept_is_read_without_a_network(page: Any, site: Path)
     assert page.evaluate(STORES) == [] and page.evaluate(WORKERS) == 0
 
 
-def test_what_was_interrupted_goes_on(page: Any, site: Path) -> None:
+def test_what_was_interrupted_goes_on(page, site):
     lost = site / "_static" / "question.js"
     text = lost.read_text()
     with serving(site) as address:
@@ -110,8 +103,7 @@ def test_what_was_interrupted_goes_on(page: Any, site: Path) -> None:
         assert press(page, "Keep this page").startswith("Kept: ")
 
 
-def test_a_new_edition_replaces_what_is_kept(page: Any, site: Path) -> None:
-    """With the pictures that came with it."""
+def test_a_new_edition_replaces_what_is_kept(page, site):
     with serving(site) as address:
         page.goto(address + INTRO)
         press(page, "Keep this page")
@@ -128,7 +120,7 @@ def test_a_new_edition_replaces_what_is_kept(page: Any, site: Path) -> None:
     assert page.evaluate(PICTURES) > 0
 
 
-def test_a_new_edition_that_does_not_come_whole_leaves_the_old_one(page: Any, site: Path) -> None:
+def test_a_new_edition_that_does_not_come_whole_leaves_the_old_one(page, site):
     with serving(site) as address:
         page.goto(address + INTRO)
         press(page, "Keep this page")
@@ -141,8 +133,7 @@ def test_a_new_edition_that_does_not_come_whole_leaves_the_old_one(page: Any, si
     assert page.goto(address + INTRO).ok
 
 
-def test_the_last_wish_counts(page: Any, site: Path) -> None:
-    """Whoever presses remove while all is being kept has nothing kept in the end."""
+def test_the_last_wish_counts(page, site):
     with serving(site) as address:
         page.goto(address + INTRO)
         page.locator("details.offline summary").click()
@@ -153,8 +144,7 @@ def test_the_last_wish_counts(page: Any, site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_book_is_kept(page: Any, site: Path) -> None:
-    """With the models that its figures load."""
+def test_the_whole_book_is_kept(page, site):
     with serving(site) as address:
         page.goto(address + INTRO)
         assert press(page, "Keep the whole book").startswith("Kept: ")
@@ -166,14 +156,14 @@ def test_the_whole_book_is_kept(page: Any, site: Path) -> None:
     page.locator("figure[data-state]").first.wait_for()
 
 
-def test_a_page_on_a_disk_offers_nothing_and_says_nothing(page: Any, built_book: Path) -> None:
-    said: list[str] = []
+def test_a_page_on_a_disk_offers_nothing_and_says_nothing(page, built_book):
+    said = []
     page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
     page.goto((built_book / INTRO).as_uri())
     assert page.locator("details.offline").count() == 0 and said == []
 
 
-def test_every_file_that_is_listed_is_there_and_the_models_with_their_pages(site: Path) -> None:
+def test_every_file_that_is_listed_is_there_and_the_models_with_their_pages(site):
     told = json.loads((site / "offline.json").read_text())
     assert all((site / n).stat().st_size == size for n, size in told["files"].items())
     loading = [n for n, needed in told["pages"].items() if "_static/live/runtime.js" in needed]

@@ -1,10 +1,7 @@
 """Each page once: what it loads, what axe says, light, dark, on paper, on a telephone."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -22,16 +19,13 @@ from course_tests.browser.page_survey import (
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
-# What Sphinx makes besides the pages of `_toc.yml`.
 MADE = ("genindex.html", "index.html", "search.html")
 PAGES = sorted({page for _, page in order(ROOT)}.union(MADE))
 # One of each kind: an interface, a chapter with drawings (whose picture the readme shows), one with
 # a live figure and a wide table, tables of prose, a list of words, the first page, long code, and
 # what Sphinx makes.
-KINDS = (
-    "book/api/masks.html", "book/chapters/03_attention.html", "book/chapters/05_masks.html",
-    "book/choosing.html", "book/glossary.html", "book/intro.html", "book/whole.html", *MADE,
-)  # fmt: skip
+KINDS = "api/masks chapters/03_attention chapters/05_masks choosing glossary intro whole".split()
+KINDS = (*(f"book/{name}.html" for name in KINDS), *MADE)
 
 
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
@@ -47,12 +41,12 @@ TOO_WIDE = """[...document.querySelectorAll(".bd-article pre, .bd-article table,
 class Visits:
     """A browser that keeps what is wrong with each page, as it is, on paper and on a telephone."""
 
-    def __init__(self, chromium: Any, html: Path) -> None:
+    def __init__(self, chromium, html):
         self.chromium, self.html = chromium, html
-        self.heard: list[str] = []
-        self.wrong: dict[str, list[str]] = {}
+        self.heard = []
+        self.wrong = {}
 
-    def new_context(self, **shape: Any) -> Any:
+    def new_context(self, **shape):
         """A window's context, heard from before anything is loaded."""
         context = self.chromium.new_context(**shape)
         self.heard = []
@@ -61,18 +55,18 @@ class Visits:
         context.on("request", self._request)
         return context
 
-    def _console(self, message: Any) -> None:
+    def _console(self, message):
         # What a style sheet imports, axe looks for beside the page, too.
         of_axe = message.location["url"].endswith("/basic.css")
         of_axe &= "/_static/" not in message.location["url"]
         if message.type in ("error", "warning") and not of_axe:
             self.heard.append(f"{message.text} ({message.location['url']})")
 
-    def _request(self, request: Any) -> None:
+    def _request(self, request):
         if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
             self.heard.append(f"asks for {request.url}")
 
-    def look(self, name: str, page: Any) -> None:
+    def look(self, name, page):
         """See one page in three shapes; it is loaded once."""
         wrong = self.wrong[name] = self.heard
         if name == "book/chapters/03_attention.html":
@@ -87,7 +81,7 @@ class Visits:
         page.set_viewport_size({"width": 390, "height": 844})
         self._shown(page, "dark", 390)
 
-    def _shown(self, page: Any, theme: str, width: int) -> None:
+    def _shown(self, page, theme, width):
         page.evaluate(DRAWN_AGAIN)
         widths = page.evaluate(WIDTHS)
         if widths[0] > widths[1] or widths[1] > width:
@@ -98,9 +92,7 @@ class Visits:
 
 
 @pytest.fixture(scope="module")
-def visited(
-    request: pytest.FixtureRequest, chromium: Any, built_book: Path
-) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def visited(request, chromium, built_book):
     """The pages of this run's cases, each opened once; what contrast is measured of, they share."""
     here = [item for item in request.session.items if item.path == request.path]
     chosen = [i.callspec.params["name"] for i in here if i.get_closest_marker("sample")]
@@ -109,14 +101,13 @@ def visited(
     return found, visits.wrong
 
 
-def test_every_page_is_listed(built_book: Path) -> None:
+def test_every_page_is_listed(built_book):
     assert pages(built_book) == PAGES
 
 
 @pytest.mark.sample(*KINDS)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_light_and_opens_cleanly_for_everybody(visited: Any, name: str) -> None:
-    """In light, in dark, on paper and on a telephone, and to whoever cannot see it."""
+def test_a_page_is_light_and_opens_cleanly_for_everybody(visited, name):
     found, wrong = visited
     assert 0 < found["first_load_bytes"][name] <= MAX_FIRST_LOAD
     assert found["screens"][name] <= MAX_SCREENS or "/chapters/" not in name
@@ -126,11 +117,11 @@ def test_a_page_is_light_and_opens_cleanly_for_everybody(visited: Any, name: str
     assert wrong[name] == []
 
 
-def test_an_exception_that_is_needed_no_more_is_taken_out_of_the_list(visited: Any) -> None:
+def test_an_exception_that_is_needed_no_more_is_taken_out_of_the_list(visited):
     assert set(EXCEPTED) <= set(visited[0]["axe"])
 
 
-def test_a_page_that_shuts_people_out_is_found(chromium: Any, tmp_path: Path) -> None:
+def test_a_page_that_shuts_people_out_is_found(chromium, tmp_path):
     (tmp_path / "a.html").write_text(
         '<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="x.png"></main>'
     )
@@ -142,7 +133,7 @@ def test_a_page_that_shuts_people_out_is_found(chromium: Any, tmp_path: Path) ->
     assert found["first_load_bytes"]["a.html"] == 1000 + (tmp_path / "a.html").stat().st_size
 
 
-def test_the_book_on_paper(chromium: Any, built_book: Path, tmp_path: Path) -> None:
+def test_the_book_on_paper(chromium, built_book, tmp_path):
     """Two pages of it: bookmarks, and a link that stays inside the file."""
     entries = [
         e for e in order(ROOT) if e[1] in ("book/notation.html", "book/chapters/05_masks.html")

@@ -1,11 +1,6 @@
 """What a reader did stays in the browser, comes back, moves in files and goes when it is erased."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,18 +12,16 @@ NAME = "printed-row-of-weights"
 
 
 @pytest.fixture
-def visit(
-    browser: Any, built_book: Path, serve: Callable[[Path], str]
-) -> Iterator[Callable[[str], Any]]:
+def visit(browser, built_book, serve):
     """Opens pages of the book, one after another in one tab; any error of theirs fails the test."""
     address = serve(built_book)
     with browser.new_context() as context:
         page = context.new_page()
-        errors: list[str] = []
+        errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.clock.install(time="2026-11-24T10:00:00")
 
-        def open_(name: str) -> Any:
+        def open_(name):
             page.goto(address + name)
             return page
 
@@ -36,25 +29,23 @@ def visit(
         assert not errors
 
 
-def answer(page: Any, right: bool) -> str:
-    """Answer the question on the first page; what is told of it."""
+def answer(page, right):
     form = page.locator(f"#question-{NAME}")
     form.locator(f'[data-right="{str(right).lower()}"] input').first.check()
     form.locator("button").click()
     return form.locator(".question-record").inner_text()
 
 
-def told(page: Any, name: str) -> str:
+def told(page, name):
     return page.locator(f'[data-name="{name}"] .progress-state').inner_text().strip()
 
 
-def chapter_question(page: Any) -> tuple[str, str]:
-    """Page and name of a chapter's question."""
+def chapter_question(page):
     link = page.locator('[data-kind="question"] a').first
     return link.get_attribute("href"), link.locator("..").get_attribute("data-name")
 
 
-def test_a_question_returns_after_days_sooner_if_it_went_wrong(visit: Any) -> None:
+def test_a_question_returns_after_days_sooner_if_it_went_wrong(visit):
     page = visit(INTRO)
     assert page.locator(f"#question-{NAME} .question-record").is_hidden()
     assert answer(page, False) == "Answered wrong today; it comes back on 25 November."
@@ -67,7 +58,7 @@ def test_a_question_returns_after_days_sooner_if_it_went_wrong(visit: Any) -> No
         assert answer(page, True).endswith(f"{next_}."), "twice on one day is once"
 
 
-def test_the_page_of_outcomes_knows_what_was_answered(visit: Any) -> None:
+def test_the_page_of_outcomes_knows_what_was_answered(visit):
     page = visit(PROGRESS)
     href, name = chapter_question(page)
     assert href.endswith(f"#question-{name}") and told(page, name) == ""
@@ -90,9 +81,7 @@ def test_the_page_of_outcomes_knows_what_was_answered(visit: Any) -> None:
     assert told(page, name) == "again" and page.get_by_text("To answer again today:").is_visible()
 
 
-def test_a_notebook_s_file_is_added_and_everything_is_saved_and_erased(
-    visit: Any, tmp_path: Path
-) -> None:
+def test_a_notebook_s_file_is_added_and_everything_is_saved_and_erased(visit, tmp_path):
     page = visit(INTRO)
     answer(page, True)
     page = visit(PROGRESS)
@@ -133,7 +122,7 @@ def test_a_notebook_s_file_is_added_and_everything_is_saved_and_erased(
     assert page.locator(".question-record").first.inner_text().startswith("Answered right today")
 
 
-def test_without_storage_questions_work_and_the_page_says_so(visit: Any) -> None:
+def test_without_storage_questions_work_and_the_page_says_so(visit):
     page = visit(INTRO)
     page.context.add_init_script(
         "for (const way of ['getItem', 'setItem', 'removeItem']) {"
@@ -153,7 +142,7 @@ def test_without_storage_questions_work_and_the_page_says_so(visit: Any) -> None
     assert page.locator("#progress [role=status]").inner_text()
 
 
-def test_a_storage_that_holds_something_else_is_no_trouble(visit: Any) -> None:
+def test_a_storage_that_holds_something_else_is_no_trouble(visit):
     page = visit(PROGRESS)
     entry = '{"version": 1, "questions": {"%s": {"on": "%s", "box": 1, "right": true}}}'
     name = page.locator(".progress-entry[data-kind=question]").first.get_attribute("data-name")

@@ -1,9 +1,6 @@
 """Slides of chapters as a presenter and a room see them, without a network."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -47,11 +44,11 @@ WRONG = """() => {
 class Room:
     """A window on the slides of a chapter, which hears all that goes wrong."""
 
-    def __init__(self, browser: Any, folder: Path, chapter: str, scheme: str = "light") -> None:
+    def __init__(self, browser, folder, chapter, scheme="light"):
         page, self.slides = deck(ROOT, chapter)
         self.file = folder / f"{chapter}.html"
         self.file.write_text(page, encoding="utf-8")
-        self.heard: list[str] = []
+        self.heard = []
         self.context = browser.new_context(
             viewport={"width": 1280, "height": 720}, color_scheme=scheme, offline=True
         )
@@ -62,24 +59,20 @@ class Room:
         self.window.goto(self.file.as_uri())
         self.window.wait_for_function("window.Reveal?.isReady()")
 
-    def _request(self, request: Any) -> None:
+    def _request(self, request):
         if request.url.partition("#")[0] != self.file.as_uri() and request.url[:5] != "data:":
             self.heard.append(f"asks for {request.url[:80]}")
 
-    def show(self, number: int, step: int = 9) -> None:
-        """Show a slide, with the first steps of it."""
+    def show(self, number, step=9):
         self.window.evaluate(f"Reveal.slide({number}, 0, {step})")
 
-    def votes(self) -> list[str]:
-        """What the buttons of a question say."""
+    def votes(self):
         return list(self.window.locator(".present .votes").all_text_contents())
 
 
 @pytest.mark.sample("03")
 @pytest.mark.parametrize("chapter", chapters(ROOT))
-def test_every_slide_fits_and_can_be_read(
-    chromium: Any, built_book: Path, tmp_path: Path, chapter: str
-) -> None:
+def test_every_slide_fits_and_can_be_read(chromium, built_book, tmp_path, chapter):
     room = Room(chromium, tmp_path, chapter)
     assert room.slides == room.window.evaluate("Reveal.getTotalSlides()")
     wrong = {}
@@ -94,8 +87,7 @@ def test_every_slide_fits_and_can_be_read(
 
 @pytest.mark.sample("03")
 @pytest.mark.parametrize("chapter", chapters(ROOT))
-def test_nobody_is_shut_out(chromium: Any, built_book: Path, tmp_path: Path, chapter: str) -> None:
-    """All slides at once, as they are laid out for printing, and a vote as it is shown."""
+def test_nobody_is_shut_out(chromium, built_book, tmp_path, chapter):
     for scheme in ("light", "dark"):
         room = Room(chromium, tmp_path, chapter, scheme)
         room.show(room.window.evaluate("Reveal.getSlides().findIndex((s) => s.matches('.vote'))"))
@@ -107,9 +99,7 @@ def test_nobody_is_shut_out(chromium: Any, built_book: Path, tmp_path: Path, cha
         room.context.close()
 
 
-def test_a_question_is_voted_on_and_answered(
-    chromium: Any, built_book: Path, tmp_path: Path
-) -> None:
+def test_a_question_is_voted_on_and_answered(chromium, built_book, tmp_path):
     room = Room(chromium, tmp_path, "03")
     place = room.window.evaluate("Reveal.getSlides().findIndex((s) => s.matches('.vote'))")
     room.show(place, -1)
@@ -132,9 +122,7 @@ def test_a_question_is_voted_on_and_answered(
     assert room.window.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_a_live_figure_keeps_its_keys_until_escape(
-    chromium: Any, built_book: Path, tmp_path: Path
-) -> None:
+def test_a_live_figure_keeps_its_keys_until_escape(chromium, built_book, tmp_path):
     room = Room(chromium, tmp_path, "03")
     place = room.window.evaluate("Reveal.getSlides().findIndex((s) => s.matches('.live'))")
     room.show(place)
@@ -150,9 +138,7 @@ def test_a_live_figure_keeps_its_keys_until_escape(
     assert room.window.evaluate("Reveal.getIndices().h") == place + 1
 
 
-def test_a_click_with_alt_enlarges_a_drawing(
-    chromium: Any, built_book: Path, tmp_path: Path
-) -> None:
+def test_a_click_with_alt_enlarges_a_drawing(chromium, built_book, tmp_path):
     room = Room(chromium, tmp_path, "09")
     room.show(1)
     drawing = room.window.locator(".present .drawing svg.wide")
@@ -165,9 +151,7 @@ def test_a_click_with_alt_enlarges_a_drawing(
     )
 
 
-def test_notes_open_in_a_window_of_their_own(
-    chromium: Any, built_book: Path, tmp_path: Path
-) -> None:
+def test_notes_open_in_a_window_of_their_own(chromium, built_book, tmp_path):
     room = Room(chromium, tmp_path, "03")
     with room.context.expect_page() as opened:
         room.window.keyboard.press("s")
@@ -177,9 +161,7 @@ def test_notes_open_in_a_window_of_their_own(
     room.window.wait_for_function("Reveal.getIndices().h === 1")
 
 
-def test_the_pdf_has_a_sheet_for_each_slide(
-    chromium: Any, built_book: Path, tmp_path: Path
-) -> None:
+def test_the_pdf_has_a_sheet_for_each_slide(chromium, built_book, tmp_path):
     page, slides = deck(ROOT, "03")
     (tmp_path / "03.html").write_text(page, encoding="utf-8")
     print_deck(tmp_path / "03.html", tmp_path / "03.pdf", browser=chromium)

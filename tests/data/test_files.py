@@ -4,10 +4,8 @@ import os
 import pickle
 import tarfile
 import threading
-from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -19,10 +17,10 @@ CONTENT = b"date,value\n" * 1000
 class _Handler(SimpleHTTPRequestHandler):
     """Serves a folder; what is under /short breaks off before its end."""
 
-    def log_message(self, *args: object) -> None:
+    def log_message(self, *args):
         pass
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if not self.path.startswith("/short"):
             super().do_GET()
             return
@@ -33,7 +31,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+def server(tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     (folder / "good.csv").write_bytes(CONTENT)
@@ -46,7 +44,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.delenv("COURSE_DATA", raising=False)
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
     for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
@@ -54,16 +52,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def remote(url: str) -> files.RemoteFile:
+def remote(url):
     checksum = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
     return files.RemoteFile("file.csv", url, len(CONTENT), checksum)
 
 
-def listing(folder: Path) -> list[str]:
+def listing(folder):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def test_a_file_is_fetched_once(server: str, cache: Path) -> None:
+def test_a_file_is_fetched_once(server, cache):
     path = files.fetch(remote(server + "/good.csv"), progress=False)
     assert path == cache / "file.csv" and path.read_bytes() == CONTENT
     # The address is gone, the file is not: it is not fetched again.
@@ -72,7 +70,7 @@ def test_a_file_is_fetched_once(server: str, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/short.csv", "/other.csv", "/absent.csv"])
-def test_a_bad_download_is_named_and_leaves_nothing(server: str, cache: Path, path: str) -> None:
+def test_a_bad_download_is_named_and_leaves_nothing(server, cache, path):
     with pytest.raises(DataError) as caught:
         files.fetch(remote(server + path), progress=False)
     assert caught.value.where == server + path
@@ -80,39 +78,35 @@ def test_a_bad_download_is_named_and_leaves_nothing(server: str, cache: Path, pa
     assert listing(cache) == []
 
 
-def test_without_a_network_the_error_says_what_to_do(cache: Path) -> None:
+def test_without_a_network_the_error_says_what_to_do(cache):
     with pytest.raises(DataError, match="cannot be fetched") as caught:
         files.fetch(remote("http://127.0.0.1:9/file.csv"), progress=False)
     assert "COURSE_DATA" in caught.value.remedy
     assert listing(cache) == []
 
 
-def test_a_damaged_file_in_the_cache_is_fetched_again(server: str, cache: Path) -> None:
+def test_a_damaged_file_in_the_cache_is_fetched_again(server, cache):
     cache.mkdir()
     (cache / "file.csv").write_bytes(CONTENT[:-1])
     files.fetch(remote(server + "/good.csv"), progress=False)
     assert (cache / "file.csv").read_bytes() == CONTENT
 
 
-def test_a_cache_that_cannot_be_written(server: str, cache: Path) -> None:
+def test_a_cache_that_cannot_be_written(server, cache):
     cache.write_text("a file where the folder should be")
     with pytest.raises(DataError, match="cannot be stored") as caught:
         files.fetch(remote(server + "/good.csv"), progress=False)
     assert "COURSE_CACHE" in caught.value.remedy
 
 
-def test_nothing_is_fetched_while_course_data_is_set(
-    server: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_fetched_while_course_data_is_set(server, cache, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     with pytest.raises(DataError, match="nothing is fetched while COURSE_DATA is set"):
         files.fetch(remote(server + "/good.csv"), progress=False)
     assert listing(cache) == []
 
 
-def test_course_data_comes_before_the_cache(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_course_data_comes_before_the_cache(cache, tmp_path, monkeypatch):
     cache.mkdir()
     (cache / "a").touch()
     (cache / "b").touch()
@@ -126,14 +120,14 @@ def test_course_data_comes_before_the_cache(
     assert files.find("c") is None
 
 
-def test_course_data_must_be_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_course_data_must_be_a_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="does not exist") as caught:
         files.find("a")
     assert caught.value.where.endswith("nowhere")
 
 
-def test_checksum_follows_the_content(tmp_path: Path) -> None:
+def test_checksum_follows_the_content(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"one")
     first = files.sha256_of(path)
@@ -143,7 +137,7 @@ def test_checksum_follows_the_content(tmp_path: Path) -> None:
     assert files.sha256_of(path) == hashlib.sha256(b"two").hexdigest()
 
 
-def archive(path: Path, names: list[str]) -> Path:
+def archive(path, names):
     with tarfile.open(path, "w:gz") as tar:
         for name in names:
             info = tarfile.TarInfo(f"folder/{name}")
@@ -152,7 +146,7 @@ def archive(path: Path, names: list[str]) -> Path:
     return path
 
 
-def test_unpack_takes_the_members_asked_for(cache: Path) -> None:
+def test_unpack_takes_the_members_asked_for(cache):
     cache.mkdir()
     made = archive(cache / "a.tar.gz", ["x", "y", "z"])
     folder = files.unpack(made, "folder", ["x", "z"])
@@ -161,23 +155,17 @@ def test_unpack_takes_the_members_asked_for(cache: Path) -> None:
     assert listing(cache) == ["a.tar.gz", "folder"]
 
 
-def test_unpacking_a_damaged_archive_leaves_nothing(cache: Path) -> None:
+def test_unpacking_a_damaged_archive_or_one_without_a_member_leaves_nothing(cache):
     cache.mkdir()
     whole = archive(cache / "a.tar.gz", ["x", "y"])
     whole.write_bytes(whole.read_bytes()[:-60])
-    with pytest.raises(DataError, match="cannot be unpacked"):
-        files.unpack(whole, "folder", ["x", "y"])
-    assert listing(cache) == ["a.tar.gz"]
+    for made in (whole, archive(cache / "b.tar.gz", ["x"])):
+        with pytest.raises(DataError, match="cannot be unpacked"):
+            files.unpack(made, "folder", ["x", "y"])
+    assert listing(cache) == ["a.tar.gz", "b.tar.gz"]
 
 
-def test_unpacking_an_archive_without_a_member(cache: Path) -> None:
-    cache.mkdir()
-    with pytest.raises(DataError, match="cannot be unpacked"):
-        files.unpack(archive(cache / "a.tar.gz", ["x"]), "folder", ["x", "y"])
-    assert listing(cache) == ["a.tar.gz"]
-
-
-def test_the_error_is_a_builtin_one_and_survives_pickling() -> None:
+def test_the_error_is_a_builtin_one_and_survives_pickling():
     error = pickle.loads(pickle.dumps(DataError("what", "where", "remedy")))
     assert isinstance(error, RuntimeError)
     assert (error.what, error.where, error.remedy) == ("what", "where", "remedy")

@@ -1,7 +1,5 @@
 """All drawings: nothing collides, every number is computed, and every one stands on a page."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import re
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 from fontTools.ttLib import TTFont
 
-from course_lib.drawings import Drawing, Sketch, drawing, drawings
+from course_lib.drawings import drawing, drawings
 from course_lib.drawings.faults import faults
 from course_lib.drawings.style import HANGUL
 
@@ -39,12 +37,12 @@ USED = {
 
 @EACH
 @BOTH
-def test_nothing_collides(shown: Drawing, narrow: bool) -> None:
+def test_nothing_collides(shown, narrow):
     assert list(faults(shown.sketch(narrow))) == []
 
 
 @pytest.mark.parametrize("name", sorted({*drawings()} - SHORTER))
-def test_a_phone_says_all_that_a_page_says(name: str) -> None:
+def test_a_phone_says_all_that_a_page_says(name):
     page, phone = (
         Counter(" ".join(drawings()[name].sketch(narrow).words()).split())
         for narrow in (False, True)
@@ -54,26 +52,25 @@ def test_a_phone_says_all_that_a_page_says(name: str) -> None:
 
 @EACH
 @BOTH
-def test_the_numbers_are_those_of_the_library(shown: Drawing, narrow: bool) -> None:
+def test_the_numbers_are_those_of_the_library(shown, narrow):
     words = " ".join(shown.sketch(narrow).words()).replace("−", "-")
     seen = re.findall(r"-?\d+(?:\.\d+)?", words)
     for number in shown.numbers():
         assert any(is_rounded(number, said) for said in seen), (number, seen)
 
 
-def is_rounded(number: float, said: str) -> bool:
-    """Whether that is how the number is written with so many digits."""
+def is_rounded(number, said):
     digits = len(said.partition(".")[2])
     return abs(number - float(said)) <= (0.5001 * 10**-digits if digits else 1e-6)
 
 
 @EACH
-def test_a_reader_who_cannot_see_it_is_told_what_it_teaches(shown: Drawing) -> None:
+def test_a_reader_who_cannot_see_it_is_told_what_it_teaches(shown):
     assert len(shown.alt.split()) >= 20 and shown.alt.endswith(".")
     assert f'aria-label="{escape(shown.alt)}"' in shown.inline()
 
 
-def test_no_machine_shows_boxes_for_korean_words() -> None:
+def test_no_machine_shows_boxes_for_korean_words():
     packed = base64.b64decode(re.findall(r"base64,([^)]+)", HANGUL)[0])
     known = {chr(code) for code in TTFont(BytesIO(packed)).getBestCmap()}
     used = {c for one in drawings().values() for c in " ".join(one.sketch().words())}
@@ -82,7 +79,7 @@ def test_no_machine_shows_boxes_for_korean_words() -> None:
     assert "Course Hangul" in shown.sketch().svg(alone=True).split("<rect", 1)[0]
 
 
-def typed(source: str) -> list[str]:
+def typed(source):
     """Texts with a broken number that somebody typed: those that were computed are no constants."""
     return [
         node.value
@@ -93,20 +90,20 @@ def typed(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [p for p in TOPICS if p.stem not in ENGINE], ids=lambda p: p.stem)
-def test_no_broken_number_is_typed(path: Path) -> None:
+def test_no_broken_number_is_typed(path):
     assert typed(path.read_text(encoding="utf-8")) == []
     assert typed('s.text(1, 2, "0.67")') == ["0.67"] and typed('f"{w:.2f}"') == []
 
 
-def test_a_drawing_and_its_page_know_each_other() -> None:
+def test_a_drawing_and_its_page_know_each_other():
     assert set(USED) == set(drawings())
 
 
-def test_two_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_of_one_name_are_refused(monkeypatch):
     import course_lib.drawings.attention as module
 
     @drawing("Twice.")
-    def attention_by_hand(s: Sketch) -> None:
+    def attention_by_hand(s):
         """Another one."""
 
     monkeypatch.setattr(module, "again", attention_by_hand, raising=False)
@@ -114,9 +111,7 @@ def test_two_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         drawings.__wrapped__()
 
 
-def test_a_sheet_shows_what_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sheet_shows_what_is_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["drawings", "attention-by-hand"])
     runpy.run_module("course_lib.drawings", run_name="__main__")

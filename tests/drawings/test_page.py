@@ -1,7 +1,5 @@
 """Parts stand where their neighbours leave room, and arrows find them, on a page and on a phone."""
 
-from __future__ import annotations
-
 import pytest
 
 from course_lib.drawings import Page, Sketch
@@ -11,7 +9,7 @@ BOTH = pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 
 
 @BOTH
-def test_a_line_follows_the_main_axis_and_a_stack_crosses_it(narrow: bool) -> None:
+def test_a_line_follows_the_main_axis_and_a_stack_crosses_it(narrow):
     p = Page(Sketch(narrow))
     a, b, c, d = (p.layer(said) for said in ("one", "a longer one", "three", "four"))
     p.done(a, p.stack(b, c, gap=10), d, gap=20)
@@ -28,7 +26,7 @@ def test_a_line_follows_the_main_axis_and_a_stack_crosses_it(narrow: bool) -> No
 
 
 @BOTH
-def test_what_does_not_turn_stands_alike_on_a_page_and_a_phone(narrow: bool) -> None:
+def test_what_does_not_turn_stands_alike_on_a_page_and_a_phone(narrow):
     p = Page(Sketch(narrow))
     a, b, c, d = (p.sign("+") for _ in range(4))
     p.done(p.row(a, p.column(b, c, d, gap=10, axle=2), gap=12))
@@ -37,7 +35,7 @@ def test_what_does_not_turn_stands_alike_on_a_page_and_a_phone(narrow: bool) -> 
 
 
 @BOTH
-def test_a_grid_aligns_rows_and_columns_and_turns_on_a_phone(narrow: bool) -> None:
+def test_a_grid_aligns_rows_and_columns_and_turns_on_a_phone(narrow):
     p = Page(Sketch(narrow))
     a, b, c = p.layer("first"), p.cells([[1, 2]], "key"), p.step("a function")
     p.done(p.grid((a, b), (None, c)))
@@ -47,7 +45,7 @@ def test_a_grid_aligns_rows_and_columns_and_turns_on_a_phone(narrow: bool) -> No
     assert not narrow or two.box.y > one.box.bottom
 
 
-def test_a_name_takes_room_and_an_arrow_ends_before_it() -> None:
+def test_a_name_takes_room_and_an_arrow_ends_before_it():
     p = Page(Sketch(narrow=True))
     a, b = p.cells([[1]], "key"), p.cells([[2]], "key", name="value *v*", shape="(1)")
     p.link(a, b)
@@ -64,7 +62,7 @@ def test_a_name_takes_room_and_an_arrow_ends_before_it() -> None:
 @pytest.mark.parametrize(
     ("bend", "corners"), [("", 2), ("late", 1), ("early", 1), ("x", 1), ("yy", 2)]
 )
-def test_a_link_turns_as_it_is_told(bend: str, corners: int) -> None:
+def test_a_link_turns_as_it_is_told(bend, corners):
     p = Page(Sketch())
     a, b, c = p.layer("a"), p.layer("b"), p.layer("c")
     p.link(a, c, bend=bend)

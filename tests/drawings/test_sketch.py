@@ -1,9 +1,6 @@
 """A layout knows where everything stands, and names every kind of collision."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +9,7 @@ from course_lib.drawings.faults import faults
 from course_lib.drawings.style import page_style, rules
 
 
-def everything(s: Sketch) -> None:
+def everything(s):
     """One of each element, with room around it."""
     s.panel(0, 0, s.width, 240, "head 1")
     grid = s.cells(40, 50, [[1, -2], [0.5, None]], "query", w=40, thick=True, cut=1)
@@ -32,7 +29,7 @@ def everything(s: Sketch) -> None:
 
 
 @pytest.mark.parametrize("narrow", [False, True])
-def test_what_has_room_has_no_fault(narrow: bool) -> None:
+def test_what_has_room_has_no_fault(narrow):
     sketch = Sketch(narrow)
     everything(sketch)
     assert list(faults(sketch)) == []
@@ -44,14 +41,14 @@ def test_what_has_room_has_no_fault(narrow: bool) -> None:
     assert svg.count("<g") == svg.count("</g>") and svg.count("<text") == len(sketch.texts)
 
 
-def test_even_what_stands_low_in_small_words_is_legible_on_a_phone() -> None:
+def test_even_what_stands_low_in_small_words_is_legible_on_a_phone():
     sketch = Sketch(narrow=True)
     sketch.text(100, 50, "small *q*_{t}^{2}", kind="small")
     sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', sketch.svg())]
     assert len(sizes) == 4 and min(sizes) * 342 / sketch.width >= 9
 
 
-def test_a_flow_runs_straight_from_box_to_box_and_back() -> None:
+def test_a_flow_runs_straight_from_box_to_box_and_back():
     sketch = Sketch()
     one, two = (sketch.step(x, 50, 60, 26, "step") for x in (50, 150))
     below = sketch.sign(150, 150, "+", r=10)
@@ -62,34 +59,34 @@ def test_a_flow_runs_straight_from_box_to_box_and_back() -> None:
     assert sketch.lines[2:] == [(end, start) for start, end in reversed(there)]
 
 
-def leaves(s: Sketch) -> None:
+def leaves(s):
     s.text(2, 50, "much too far to the left")
 
 
-def touches(s: Sketch) -> None:
+def touches(s):
     s.text(100, 50, "one")
     s.text(115, 50, "two")
 
 
-def crosses(s: Sketch) -> None:
+def crosses(s):
     s.step(100, 50, 30, 26, "softmax of scores")
 
 
-def lies(s: Sketch) -> None:
+def lies(s):
     s.arrow((20, 20), (100, 100))
     s.text(60, 60, "slope")
 
 
-def meets(s: Sketch) -> None:
+def meets(s):
     s.cells(20, 20, [[1, 2]], "key")
     s.cells(70, 30, [[1, 2]], "value")
 
 
-def is_out(s: Sketch) -> None:
+def is_out(s):
     s.cells(s.width - 30, 20, [[1, 2]], "key")
 
 
-def runs(s: Sketch) -> None:
+def runs(s):
     s.step(100, 50, 60, 26, "between")
     s.arrow((20, 20), (20, 50), (180, 50))
 
@@ -106,13 +103,13 @@ def runs(s: Sketch) -> None:
         (is_out, "a shape leaves the sheet"),
     ],
 )
-def test_every_collision_is_named(draw: Callable[[Sketch], None], said: str) -> None:
+def test_every_collision_is_named(draw, said):
     sketch = Sketch()
     draw(sketch)
     assert any(said in fault for fault in faults(sketch)), list(faults(sketch))
 
 
-def test_what_stands_on_a_line_is_no_fault() -> None:
+def test_what_stands_on_a_line_is_no_fault():
     sketch = Sketch()
     sketch.sign(100, 50, "·")
     sketch.arrow((20, 50), (180, 50))
@@ -121,7 +118,7 @@ def test_what_stands_on_a_line_is_no_fault() -> None:
     assert list(faults(sketch)) == []
 
 
-def test_a_file_of_its_own_needs_no_page() -> None:
+def test_a_file_of_its_own_needs_no_page():
     sketch = Sketch()
     everything(sketch)
     alone = sketch.svg(alone=True)
@@ -129,19 +126,19 @@ def test_a_file_of_its_own_needs_no_page() -> None:
     assert ".key" not in alone and ".query" in alone
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p < 0.04 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, two: str) -> float:
+def contrast(one, two):
     low, high = sorted((luminance(one), luminance(two)))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("theme", ["html{", "html[data-theme=dark]{"])
-def test_every_text_and_line_is_seen(theme: str) -> None:
+def test_every_text_and_line_is_seen(theme):
     told = next(line for line in page_style().splitlines() if line.startswith(theme))
     colour = dict(re.findall(r"--d-([\w-]+):(#\w+)", told))
     for ground in ("page", "panel"):
@@ -154,6 +151,6 @@ def test_every_text_and_line_is_seen(theme: str) -> None:
             assert contrast(colour[f"{role}-line"], colour[ground]) >= 2.9, role
 
 
-def test_rules_hold_within_drawings_alone() -> None:
+def test_rules_hold_within_drawings_alone():
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", rules()):
         assert rule.strip().startswith(".drawing "), rule

@@ -12,8 +12,10 @@ from course_lib.efficient import (
     fused_block_sparse_attention,
     layout_mask,
     random_blocks,
+    strided_mask,
 )
 from course_lib.masks import causal_mask, padding_mask
+from course_tests.refusals import refusals
 
 
 def generator(seed=0):
@@ -102,43 +104,66 @@ def test_the_module_keeps_its_blocks_and_counts_its_weights():
     assert torch.equal(weights > 0, visible)
 
 
-def test_what_does_not_fit_is_named():
-    with pytest.raises(ValueError, match="n_blocks is 7 and n_random 3"):
-        random_blocks(7, 3)
-    with pytest.raises(ValueError, match="n_blocks is 3"):
-        random_blocks(3, 0)
-    with pytest.raises(ValueError, match="wanted integers"):
-        block_layout(torch.zeros(1, 5, 1))
-    with pytest.raises(ValueError, match="block_size is 0"):
-        layout_mask(torch.ones(2, 2, dtype=torch.bool), 0)
-    q, k, v = qkv(14)
-    blocks = random_blocks(7, 1)
-    for attend in (block_sparse_attention, fused_block_sparse_attention):
-        with pytest.raises(ValueError, match="for 1 heads and 7 blocks, but q has 2 heads and le"):
-            attend(q[:, :, :13], k[:, :, :13], v[:, :, :13], blocks)
-        with pytest.raises(ValueError, match="hidden from a single query"):
-            attend(q, k, v, blocks, causal_mask(14))
-    with pytest.raises(ValueError, match="n_heads is 3, wanted a divisor of d_model 8"):
-        BlockSparseAttention(8, 3, length=14, block_size=2)
-    with pytest.raises(ValueError, match="block_size is 3, wanted a divisor of length 14"):
-        BlockSparseAttention(8, 2, length=14, block_size=3)
-    with pytest.raises(ValueError, match=r"x has shape \(2, 12, 8\), wanted \(B, 14, 8\)"):
-        BlockSparseAttention(8, 2, length=14, block_size=2, n_random=1)(draw(2, 12, 8))
+BOTH = (block_sparse_attention, fused_block_sparse_attention)
 
 
-@pytest.mark.parametrize(
-    "again, text",
-    [
-        (0, "block 1 of head 0 would see block 0 twice"),
-        (5, "block 1 of head 0 would see block 5 twice"),
-        (7, "numbers from 1 to 7, wanted 0 to 6"),
-    ],
-)
-def test_a_block_that_is_seen_anyway_is_not_counted_twice(again, text):
+def seeing(again):
+    """Attention in which block 1 sees another block besides those that it sees anyway."""
     x = torch.randn(1, 1, 14, 4)
-    blocks = torch.tensor([[[4, 5], [4, 5], [5, 1], [2, 1], [2, 3]]])
-    fine = fused_block_sparse_attention(x, x, x, blocks)
-    torch.testing.assert_close(fine, block_sparse_attention(x, x, x, blocks)[0])
-    blocks[0, 0, 0] = again
-    with pytest.raises(ValueError, match=text):
-        fused_block_sparse_attention(x, x, x, blocks)
+    blocks = torch.tensor([[[again, 5], [4, 5], [5, 1], [2, 1], [2, 3]]])
+    return [attend(x, x, x, blocks) for attend in BOTH]
+
+
+test_what_does_not_fit_is_named = refusals(
+    (lambda: random_blocks(7, 3), "n_blocks is 7 and n_random 3"),
+    (lambda: random_blocks(3, 0), "n_blocks is 3"),
+    (lambda: block_layout(torch.zeros(1, 5, 1)), "wanted integers"),
+    (lambda: layout_mask(torch.ones(2, 2, dtype=torch.bool), 0), "block_size is 0"),
+    *(
+        (
+            lambda attend=attend: attend(*qkv(13), random_blocks(7, 1)),
+            "for 1 heads and 7 blocks, but q has 2 heads and le",
+        )
+        for attend in BOTH
+    ),
+    *(
+        (
+            lambda attend=attend: attend(*qkv(14), random_blocks(7, 1), causal_mask(14)),
+            "hidden from a single query",
+        )
+        for attend in BOTH
+    ),
+    (
+        lambda: BlockSparseAttention(8, 3, length=14, block_size=2),
+        "n_heads is 3, wanted a divisor of d_model 8",
+    ),
+    (
+        lambda: BlockSparseAttention(8, 2, length=14, block_size=3),
+        "block_size is 3, wanted a divisor of length 14",
+    ),
+    (
+        lambda: BlockSparseAttention(8, 2, length=14, block_size=2, n_random=1)(draw(2, 12, 8)),
+        r"x has shape \(2, 12, 8\), wanted \(B, 14, 8\)",
+    ),
+    (lambda: seeing(0), "block 1 of head 0 would see block 0 twice"),
+    (lambda: seeing(5), "block 1 of head 0 would see block 5 twice"),
+    (lambda: seeing(7), "numbers from 1 to 7, wanted 0 to 6"),
+    (lambda: strided_mask(6, 0), "stride is 0"),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(T=st.integers(1, 20), stride=st.integers(1, 9))
+def test_the_mask_is_the_papers_set(T, stride):
+    strided = strided_mask(T, stride)
+    for i in range(T):
+        near = set(range(max(0, i - stride), i + 1))
+        column = {j for j in range(i + 1) if (i - j) % stride == 0}
+        assert set(strided[i].nonzero().flatten().tolist()) == near | column
+
+
+def test_two_steps_reach_everything_before_with_few_keys_each():
+    T = 100
+    visible = strided_mask(T, 10)
+    assert (visible.int() @ visible.int() > 0).tril().sum() == T * (T + 1) // 2
+    assert visible.sum(dim=1).max() <= 20

@@ -13,6 +13,7 @@ from course_lib.efficient import (
     ReducedAttention,
     stripe_masks,
 )
+from course_tests.refusals import refusals
 
 
 def grid(rows=4, columns=6, width=8, batch=2):
@@ -136,19 +137,13 @@ def test_the_position_code_stops_at_the_border_of_a_stripe():
     assert not torch.allclose(stripes[:, :, [1, 2]], whole[:, :, [1, 2]], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: ConvolutionalAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
-        (lambda: ConvolutionalAttention(8, 2, kernel_size=2), "kernel_size is 2, wanted an odd"),
-        (lambda: ConvolutionalAttention(8, 2, stride=0), "stride is 0, wanted at least 1"),
-        (lambda: ReducedAttention(8, 2, reduction=0), "reduction is 0, wanted at least 1"),
-        (lambda: CrossShapedAttention(8, 1, stripe=1), "n_heads is 1, wanted an even number"),
-        (lambda: CrossShapedAttention(8, 2, stripe=0), "stripe is 0, wanted at least 1"),
-        (lambda: MODULES["cvt"]()(grid()[0]), r"\(4, 6, 8\), wanted \(B, rows, columns, 8\)"),
-        (lambda: stripe_masks(4, 6, 4), "stripe is 4, wanted a divisor of 4 rows and 6 columns"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: ConvolutionalAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
+    (lambda: ConvolutionalAttention(8, 2, kernel_size=2), "kernel_size is 2, wanted an odd"),
+    (lambda: ConvolutionalAttention(8, 2, stride=0), "stride is 0, wanted at least 1"),
+    (lambda: ReducedAttention(8, 2, reduction=0), "reduction is 0, wanted at least 1"),
+    (lambda: CrossShapedAttention(8, 1, stripe=1), "n_heads is 1, wanted an even number"),
+    (lambda: CrossShapedAttention(8, 2, stripe=0), "stripe is 0, wanted at least 1"),
+    (lambda: MODULES["cvt"]()(grid()[0]), r"\(4, 6, 8\), wanted \(B, rows, columns, 8\)"),
+    (lambda: stripe_masks(4, 6, 4), "stripe is 4, wanted a divisor of 4 rows and 6 columns"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

@@ -6,6 +6,7 @@ import torch
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.efficient import LongformerAttention
 from course_lib.masks import longformer_mask, padding_mask
+from course_tests.refusals import refusals
 
 B, T, D, H, R = 2, 24, 8, 2, 3
 
@@ -24,7 +25,6 @@ def tokens(seed=0):
 
 
 def dense(attend, x, positions, key_mask):
-    """One sequence at a time, with a mask of T by T."""
     outs = []
     for b, sequence in enumerate(x):
         sequence = sequence[None]
@@ -84,22 +84,6 @@ def test_weights_count_each_key_once():
     assert (global_weights[1, :, 1] == 0).all()
 
 
-def test_global_attention_is_symmetric_and_its_own():
-    attend, x = make(), tokens()
-    far = torch.tensor([20])
-    changed = x.clone()
-    changed[:, 0] += 1.0
-    before, after = attend(x, torch.tensor([0])), attend(changed, torch.tensor([0]))
-    assert ((before - after).abs().amax(-1) > 0).all()  # everyone sees position 0
-    before, after = attend(x, far), attend(changed, far)
-    differs = (before - after).abs().amax(-1)[0] > 0
-    assert differs.nonzero()[:, 0].tolist() == [0, 1, 2, 3, 20]  # and 20 sees everyone
-    with torch.no_grad():
-        attend.q_global.weight.add_(1.0)
-    rows = (attend(x, far) - before).abs().amax(-1)[0] > 0
-    assert rows.nonzero()[:, 0].tolist() == [20]
-
-
 def test_global_maps_start_as_copies_and_the_count_is_seven_maps():
     attend = LongformerAttention(D, H, R)
     assert sum(p.numel() for p in attend.parameters()) == 7 * (D * D + D)
@@ -110,31 +94,14 @@ def test_global_maps_start_as_copies_and_the_count_is_seven_maps():
         assert torch.equal(local.weight, far.weight) and local.weight is not far.weight
 
 
-def test_padding_reaches_no_real_position():
-    attend, x = make(), tokens()
-    key_mask = padding_mask(torch.tensor([T, 10]), T)
-    noisy = x.clone()
-    noisy[1, 10:] = 99.0
-    positions = torch.tensor([[0, 12], [0, 12]])  # 12 is padding in the second sequence
-    before, after = (attend(y, positions, key_mask=key_mask) for y in (x, noisy))
-    torch.testing.assert_close(before[0], after[0])
-    torch.testing.assert_close(before[1, :10], after[1, :10])
-
-
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: LongformerAttention(8, 3, 1), "n_heads is 3, wanted a divisor of d_model 8"),
-        (lambda: LongformerAttention(8, 2, -1), "radius is -1"),
-        (lambda: LongformerAttention(8, 2, 1, dropout=1.0), "dropout is 1.0"),
-        (lambda: make()(tokens()[0]), r"\(24, 8\), wanted \(B, T, 8\)"),
-        (lambda: make()(tokens(), torch.tensor([0.0])), "torch.float32, wanted torch.int64"),
-        (lambda: make()(tokens(), torch.zeros(3, 1).long()), r"\(3, 1\) .* \(2, G\)"),
-        (lambda: make()(tokens(), torch.tensor([24])), r"\[24\] are not all in 0..23"),
-        (lambda: make()(tokens(), torch.tensor([-2])), "or -1 for none"),
-        (lambda: make()(tokens(), torch.tensor([3, 3])), "hold a position twice"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: LongformerAttention(8, 3, 1), "n_heads is 3, wanted a divisor of d_model 8"),
+    (lambda: LongformerAttention(8, 2, -1), "radius is -1"),
+    (lambda: LongformerAttention(8, 2, 1, dropout=1.0), "dropout is 1.0"),
+    (lambda: make()(tokens()[0]), r"\(24, 8\), wanted \(B, T, 8\)"),
+    (lambda: make()(tokens(), torch.tensor([0.0])), "torch.float32, wanted torch.int64"),
+    (lambda: make()(tokens(), torch.zeros(3, 1).long()), r"\(3, 1\) .* \(2, G\)"),
+    (lambda: make()(tokens(), torch.tensor([24])), r"\[24\] are not all in 0..23"),
+    (lambda: make()(tokens(), torch.tensor([-2])), "or -1 for none"),
+    (lambda: make()(tokens(), torch.tensor([3, 3])), "hold a position twice"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

@@ -1,6 +1,7 @@
 """Random features: unbiased, normalised, causal by sums, and how their noise behaves."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from course_lib.efficient import (
     softmax_features,
 )
 from course_lib.masks import causal_mask, padding_mask
+from course_tests.refusals import refusals
 
 
 def generator(seed=0):
@@ -174,16 +176,19 @@ def test_heads_of_a_model():
     torch.testing.assert_close(module(x, memory), exact, atol=0.02, rtol=0)
 
 
-def test_what_does_not_fit_is_named():
+def uncausal(attend):
     q, k, v = qkv()
-    with pytest.raises(ValueError, match="n_features is 0 and d_head 4"):
-        orthogonal_features(0, 4)
-    with pytest.raises(ValueError, match=r"directions \(10, 5\)"):
-        performer_attention(q, k, v, directions(10, 5))
-    for attend in (performer_attention, performer_linear_attention):
-        with pytest.raises(ValueError, match="causal with 12 queries and 11 keys"):
-            attend(q, k[..., 1:, :], v[..., 1:, :], directions(), causal=True)
-        with pytest.raises(ValueError, match="hidden from a single query"):
-            attend(q, k, v, directions(), causal_mask(12))
-    with pytest.raises(ValueError, match="n_heads is 5, wanted a divisor of d_model 12"):
-        PerformerAttention(12, 5)
+    return attend(q, k[..., 1:, :], v[..., 1:, :], directions(), causal=True)
+
+
+BOTH = (performer_attention, performer_linear_attention)
+test_what_does_not_fit_is_named = refusals(
+    (lambda: orthogonal_features(0, 4), "n_features is 0 and d_head 4"),
+    (lambda: performer_attention(*qkv(), directions(10, 5)), r"directions \(10, 5\)"),
+    (lambda: PerformerAttention(12, 5), "n_heads is 5, wanted a divisor of d_model 12"),
+    *((partial(uncausal, attend), "causal with 12 queries and 11 keys") for attend in BOTH),
+    *(
+        (partial(attend, *qkv(), directions(), causal_mask(12)), "hidden from a single query")
+        for attend in BOTH
+    ),
+)

@@ -33,12 +33,10 @@ def predictions() -> Iterator[one_seed.HandIn]:
 
 
 def hand_ins(path: Path = PLACE) -> dict[str, bytes]:
-    """The files of the class, by student."""
     return {name: json.dumps(made).encode() for name, made in json.loads(path.read_text()).items()}
 
 
 def main(path: Path = PLACE) -> None:
-    """Run what is not run yet."""
     class_ = json.loads(path.read_text()) if path.exists() else {}
     for made in predictions():
         if made.student not in class_:

@@ -1,7 +1,6 @@
 """Shapes in corners and their captions: the data, four layouts and the rule."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,7 +18,6 @@ from course_lib.experiments.contrastive import (
     write,
     zero_shot,
 )
-from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
 
 TINY = replace(
@@ -30,15 +28,15 @@ TINY = replace(
 class Knows(torch.nn.Module):
     """Scores captions by the words they share with what is drawn; pictures hold it as numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.anything = torch.nn.Parameter(torch.zeros(()))
 
-    def forward(self, images: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    def forward(self, images, tokens):
         return (tokens == write(images.long())[:, None]).float().sum(-1)
 
 
-def test_a_shape_stands_in_the_corner_that_its_caption_names() -> None:
+def test_a_shape_stands_in_the_corner_that_its_caption_names():
     images, attributes = scenes(40, seeded_generator(0))
     # Noise is weak and a shape is not grey: its corner varies most.
     corners = images.unfold(2, 16, 16).unfold(3, 16, 16).std(dim=(1, 4, 5)).flatten(1)
@@ -47,13 +45,13 @@ def test_a_shape_stands_in_the_corner_that_its_caption_names() -> None:
     assert torch.equal(images, again) and torch.equal(attributes, same)
 
 
-def test_every_caption_is_written_differently() -> None:
+def test_every_caption_is_written_differently():
     tokens = write(all_attributes())
     assert len(tokens.unique(dim=0)) == 96 and tokens.max() == contrastive._N_WORDS - 1
     assert kept_back(all_attributes()).sum() == 24
 
 
-def test_wrong_captions_differ_in_one_word_and_name_nothing_kept_back() -> None:
+def test_wrong_captions_differ_in_one_word_and_name_nothing_kept_back():
     _, attributes = scenes(300, seeded_generator(1))
     attributes = attributes[~kept_back(attributes)]
     made = one_word_wrong(attributes, seeded_generator(2))
@@ -66,17 +64,15 @@ def test_wrong_captions_differ_in_one_word_and_name_nothing_kept_back() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_arm_is_trained_and_measured(layout: str, tmp_path: Path) -> None:
-    config = asdict(TINY) | {"layout": layout}
-    job = Job(layout, config, 0, torch.device("cpu"), tmp_path / "c.pt", False)
-    outcome = contrastive.EXPERIMENT.train(job)
+def test_an_arm_is_trained_and_measured(layout, train):
+    outcome = train(contrastive.EXPERIMENT, asdict(TINY) | {"layout": layout})
     assert len(outcome.metrics) == 2 and outcome.results["multiplications"] > 0
     assert all(0 <= outcome.results[key] <= 1 for key in ("right", "place", "colour", "kept_back"))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_caption_is_scored_by_itself(layout: str) -> None:
-    model = Scorer(layout, TINY, seeded_generator(0)).eval()  # type: ignore[arg-type]
+def test_every_caption_is_scored_by_itself(layout):
+    model = Scorer(layout, TINY, seeded_generator(0)).eval()
     images, attributes = scenes(3, seeded_generator(1))
     tokens = write(one_word_wrong(attributes, seeded_generator(2)))
     with torch.no_grad():
@@ -86,7 +82,7 @@ def test_every_caption_is_scored_by_itself(layout: str) -> None:
     assert torch.allclose(alone[0, 0], scores[1, 3], atol=1e-5)
 
 
-def test_who_knows_everything_gets_everything() -> None:
+def test_who_knows_everything_gets_everything():
     _, attributes = scenes(40, seeded_generator(0))
     test = (attributes.float(), one_word_wrong(attributes, seeded_generator(1)))
     assert set(swaps(Knows(), test).values()) == {1.0}

@@ -1,7 +1,6 @@
 """Recall far back: the texts, the kinds of attention and their sums, and the rule."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,21 +9,13 @@ from course_lib.attention import MultiHeadAttention
 from course_lib.efficient import PerformerAttention
 from course_lib.experiments import cost
 from course_lib.experiments.cost import ARMS, RecallModel, recall, texts
-from course_lib.experiments.registry import Job
 from course_lib.training import seeded_generator
 
-TINY = replace(
-    cost.CPU, length=32, n_keys=4, d_model=8, d_ff=8, radius=4, n_random=1, rank=8, n_features=8,
-    n_test=20, epochs=2, steps=2,
-)  # fmt: skip
+TINY = replace(cost.CPU, length=32, n_keys=4, d_model=8, d_ff=8, radius=4, n_random=1, rank=8)
+TINY = replace(TINY, n_features=8, n_test=20, epochs=2, steps=2)
 
 
-def job(folder: Path, kind: str = "full", **changes: object) -> Job:
-    config = asdict(replace(TINY, **changes)) | {"kind": kind}  # type: ignore[arg-type]
-    return Job(kind, config, 0, torch.device("cpu"), folder / "c.pt", False)
-
-
-def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:
+def test_the_answer_stands_in_the_text_where_the_distance_says():
     config = replace(TINY, n_keys=5, n_values=3)
     tokens, values, distance = texts(50, config, seeded_generator(0))
     K, V = 5, 3
@@ -40,13 +31,13 @@ def test_the_answer_stands_in_the_text_where_the_distance_says() -> None:
 
 
 @pytest.mark.parametrize("kind", ARMS.values())
-def test_an_arm_is_trained_and_measured(kind: str, tmp_path: Path) -> None:
-    outcome = cost.EXPERIMENT.train(job(tmp_path, kind))
+def test_an_arm_is_trained_and_measured(kind, train):
+    outcome = train(cost.EXPERIMENT, asdict(TINY) | {"kind": kind})
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     assert 0 <= outcome.results["recall_far"] <= 1 and outcome.results["kept_bytes"] > 0
 
 
-def test_a_window_knows_nothing_of_what_is_beyond_its_blocks() -> None:
+def test_a_window_knows_nothing_of_what_is_beyond_its_blocks():
     tokens, _, _ = texts(1, TINY, seeded_generator(0))
     moved = tokens.clone()
     moved[0, 28 - TINY.reach - 1] = (moved[0, 28 - TINY.reach - 1] + 1) % 4
@@ -58,7 +49,7 @@ def test_a_window_knows_nothing_of_what_is_beyond_its_blocks() -> None:
     assert not torch.allclose(window(moved_near), window(tokens), atol=1e-6)
 
 
-def test_a_sum_of_kinds_is_dealt_out_to_blocks_in_turn() -> None:
+def test_a_sum_of_kinds_is_dealt_out_to_blocks_in_turn():
     config = replace(TINY, n_layers=3)
     model = RecallModel("performer+full", config, 0)
     kinds = [type(block.attention) for block in model.blocks]
@@ -70,7 +61,7 @@ def test_a_sum_of_kinds_is_dealt_out_to_blocks_in_turn() -> None:
         assert torch.equal(ours, theirs)
 
 
-def test_delta_reads_forwards_and_misses_no_fact() -> None:
+def test_delta_reads_forwards_and_misses_no_fact():
     tokens, _, _ = texts(1, TINY, seeded_generator(0))
     model = RecallModel("delta", TINY, 0).eval()
     answers = model(tokens)
@@ -83,20 +74,20 @@ def test_delta_reads_forwards_and_misses_no_fact() -> None:
     assert torch.allclose(model(later)[0, :-1], answers[0, :-1], atol=1e-6)
 
 
-def test_recall_counts_near_and_far_apart() -> None:
+def test_recall_counts_near_and_far_apart():
     class Knows(torch.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.anything = torch.nn.Parameter(torch.zeros(()))
 
-        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        def forward(self, tokens):
             return torch.nn.functional.one_hot(torch.tensor([[0, 1]]), 3).float()
 
     test = (torch.zeros(1, 4), torch.tensor([[0, 2]]), torch.tensor([[1, 9]]))
     assert recall(Knows(), test, reach=3) == {"recall": 0.5, "recall_near": 1, "recall_far": 0}
 
 
-def test_arms_differ_in_what_their_blocks_attend_with_alone() -> None:
+def test_arms_differ_in_what_their_blocks_attend_with_alone():
     for size in cost.EXPERIMENT.sizes:
         configs = [cost.EXPERIMENT.config(arm, size) for arm in cost.ARMS]
         assert all({**config, "kind": ""} == {**configs[0], "kind": ""} for config in configs)

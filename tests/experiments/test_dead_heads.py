@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +16,7 @@ SETTINGS = replace(CPU, d_model=16, n_layers=3, n_heads=2, d_ff=32)
 
 
 @pytest.fixture
-def model() -> ViT:
+def model():
     """Three layers, of which the second adds nothing and asks for nothing with its first head."""
     made = make_model(SETTINGS, seed=0)
     assert isinstance(made, ViT)
@@ -29,7 +28,7 @@ def model() -> ViT:
     return made.eval()
 
 
-def test_a_head_without_queries_is_uniform_and_an_empty_layer_is_not_missed(model: ViT) -> None:
+def test_a_head_without_queries_is_uniform_and_an_empty_layer_is_not_missed(model):
     images = torch.randn(500, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         labels = model(images).argmax(-1)
@@ -43,9 +42,7 @@ def test_a_head_without_queries_is_uniform_and_an_empty_layer_is_not_missed(mode
     assert found["accuracy"]["2 3"] < 1
 
 
-def test_a_record_is_written_from_a_file_of_weights(
-    model: ViT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_is_written_from_a_file_of_weights(model, tmp_path, monkeypatch):
     weights = {name: value.half() for name, value in model.state_dict().items()}
     path = tmp_path / "w.safetensors"
     save_file(weights, path, {"config": json.dumps(asdict(SETTINGS))})
@@ -64,7 +61,7 @@ def test_a_record_is_written_from_a_file_of_weights(
     assert found["norm"] == dead_heads.head_norms(dead_heads.load(path))
 
 
-def test_decay_alone_leaves_what_the_formula_says() -> None:
+def test_decay_alone_leaves_what_the_formula_says():
     weights = torch.nn.Parameter(torch.ones(4))
     optimizer = torch.optim.SGD([weights], lr=0.1, momentum=0.9, weight_decay=1e-3)
     for _ in range(2000):

@@ -1,7 +1,5 @@
 """What keeps records from deciding: other settings, curves that move, late questions."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,14 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.experiments import (
-    EXPERIMENTS,
-    SHIPPED_RESULTS,
-    Question,
-    Record,
-    conclusions,
-    load_records,
-)
+from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, Question, conclusions, load_records
 from course_lib.experiments.doubts import MARGINS_NAMED, differing, moving, older
 from course_lib.experiments.questions import ALL, answers
 from course_lib.experiments.verdict import FACT
@@ -28,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 BEFORE, AFTER = "2026-11-22T12:00:00+00:00", "2026-11-23T12:00:00+00:00"
 
 
-def curve(arm: str, seed: int, *values: float, **columns: list[float]) -> Record:
+def curve(arm, seed, *values, **columns):
     rows = [
         {"epoch": i + 1, "loss": value} | {name: column[i] for name, column in columns.items()}
         for i, value in enumerate(values)
@@ -36,7 +27,7 @@ def curve(arm: str, seed: int, *values: float, **columns: list[float]) -> Record
     return replace(record(arm, seed, 0.5), metrics=rows)
 
 
-def near(finished: str, seeds: range = range(3)) -> list[Record]:
+def near(finished, seeds=range(3)):
     """Two arms that hardly differ."""
     return [
         replace(record(arm, seed, 0.3 + 0.001 * (-1) ** seed * (arm == "big")), finished=finished)
@@ -45,7 +36,7 @@ def near(finished: str, seeds: range = range(3)) -> list[Record]:
     ]
 
 
-def test_every_question_names_all_settings_in_which_its_arms_differ() -> None:
+def test_every_question_names_all_settings_in_which_its_arms_differ():
     for experiment in EXPERIMENTS.values():
         for question in experiment.questions:
             arms = [arm for arm in question.arms if arm != ALL]
@@ -58,27 +49,27 @@ def test_every_question_names_all_settings_in_which_its_arms_differ() -> None:
             assert found == named, (experiment.name, question.key)
 
 
-def test_no_pair_of_the_book_is_of_two_machines() -> None:
-    """Nor do its arms differ in a setting that the question does not name."""
+def test_no_pair_of_the_book_is_of_two_machines_or_older_than_its_question():
     records = load_records(SHIPPED_RESULTS)
     for what in EXPERIMENTS.values():
         for size in what.sizes:
             mine = [r for r in records if (r.experiment, r.size) == (what.name, size)]
             for found in conclusions(what, mine, size):
-                machines = {
-                    (r.seed, tuple(r.machine.items()))
-                    for r in mine
-                    if r.arm in found.question.arms and r.seed in found.seeds
-                }
-                if len(found.question.arms) > 1:
-                    assert len(machines) == len(found.seeds), (what.name, size, found.key)
-                assert {*found.differs} <= {*found.question.differs.split()}
+                question, where = found.question, (what.name, size, found.key)
+                arms = what.arms if ALL in question.arms else question.arms
+                used = [r for r in mine if r.arm in arms and r.seed in found.seeds]
+                if len(question.arms) > 1:
+                    machines = {(r.seed, tuple(r.machine.items())) for r in used}
+                    assert len(machines) == len(found.seeds), where
+                assert {*found.differs} <= {*question.differs.split()}
+                assert not older(used, question.asked), where
+                if found.verdict.outcome == "no difference":
+                    assert not older(used, MARGINS_NAMED), where
 
 
-def test_a_device_changes_an_error_as_much_as_the_rules_say() -> None:
-    """By runs of one arm and seed of which one stopped early."""
+def test_a_device_changes_an_error_as_much_as_the_rules_say():
     runs = [r for r in load_records(SHIPPED_RESULTS, "informer-ablations") if r.size != "cpu"]
-    found: dict[bool, float] = {}
+    found = {}
     for one in (r for r in runs if r.size == "day" and "valid_mse" in r.metrics[0]):
         for other in (r for r in runs if (r.size, r.arm, r.seed) == ("full", one.arm, one.seed)):
             rows = zip(one.metrics, other.metrics, strict=False)
@@ -90,7 +81,7 @@ def test_a_device_changes_an_error_as_much_as_the_rules_say() -> None:
     assert "up to 0.001 on one device, and by up to 0.026 between" in rules
 
 
-def test_one_setting_more_is_a_confounder() -> None:
+def test_one_setting_more_is_a_confounder():
     one, other = {"kind": "vit", "rate": 0.1, "n_test": 5}, {"kind": "resnet", "rate": 0.1}
     assert differing([one, other]) == ("kind",)
     assert differing([one, other | {"rate": 0.4, "blur": None}]) == ("blur", "kind", "rate")
@@ -108,9 +99,7 @@ def test_one_setting_more_is_a_confounder() -> None:
         ([1.0] * 17 + [0.8, 0.75, 0.72], False),
     ],
 )
-def test_a_curve_that_moves_in_its_last_tenth_is_not_trained(
-    values: list[float], moves: bool
-) -> None:
+def test_a_curve_that_moves_in_its_last_tenth_is_not_trained(values, moves):
     assert moving([curve("big", 0, *values)], "score", 0.1) is moves
     # Seeds that jump about in two directions don't move.
     both = [curve("big", 0, 1.0, 0.5, 0.7), curve("big", 1, 1.0, 0.5, 0.3)]
@@ -118,14 +107,14 @@ def test_a_curve_that_moves_in_its_last_tenth_is_not_trained(
     assert moving([curve("big", 0, 1.0)], "score", 0.1) is None
 
 
-def test_the_columns_of_the_number_are_looked_at_beside_the_loss() -> None:
+def test_the_columns_of_the_number_are_looked_at_beside_the_loss():
     still = [1.0, 0.5, 0.5]
     for name in ("mse", "valid_mse"):
         assert moving([curve("big", 0, *still, **{name: [3.0, 2.0, 1.0]})], "mse", 0.1) is True
     assert moving([curve("big", 0, *still, mae=[3.0, 2.0, 1.0])], "mse", 0.1) is False
 
 
-def test_what_is_not_trained_is_said_in_either_arm() -> None:
+def test_what_is_not_trained_is_said_in_either_arm():
     still = [curve("small", seed, 1.0, 0.5, 0.5) for seed in range(3)]
     moves = [curve("big", seed, 1.0, 0.5, 0.1) for seed in range(3)]
     (found,) = answers([BIG], [*still, *moves])
@@ -136,12 +125,11 @@ def test_what_is_not_trained_is_said_in_either_arm() -> None:
     assert "trained" not in str(answers([control], [*still, *moves])[0])
 
 
-def test_a_margin_closes_nothing_by_runs_that_are_older() -> None:
+def test_a_margin_closes_nothing_by_runs_that_are_older():
     (found,) = answers([BIG], near(AFTER))
     assert found.verdict.outcome == "no difference"
     (late,) = answers([BIG], near(BEFORE))
     assert late.verdict.outcome == "undecided" and "younger than these runs" in str(late)
-    # Younger seeds count alone; and a difference needs no margin.
     (mixed,) = answers([BIG], [*near(BEFORE), *near(AFTER, range(5, 8))])
     assert (mixed.verdict.outcome, mixed.seeds) == ("no difference", (5, 6, 7))
     apart = [replace(r, results={"score": 5.0 + r.seed * (r.arm == "big")}) for r in near(BEFORE)]
@@ -153,16 +141,15 @@ def test_a_margin_closes_nothing_by_runs_that_are_older() -> None:
     assert clear.verdict.outcome == "holds"
 
 
-def test_a_question_that_is_younger_than_its_runs_is_not_decided_by_them() -> None:
+def test_a_question_that_is_younger_than_its_runs_is_not_decided_by_them():
     late = replace(BIG, asked="2026-11-23T00:00:00+00:00")
     assert not answers([late], near(BEFORE))
     assert answers([late], near(AFTER))[0].seeds == (0, 1, 2)
-    # A pair is as old as the later of its runs.
     half = [replace(r, finished=BEFORE) if r.arm == "big" else r for r in near(AFTER)]
     assert older(half, late.asked) == set() and answers([late], half)
 
 
-def test_numbers_without_chance_are_a_fact_and_in_no_family() -> None:
+def test_numbers_without_chance_are_a_fact_and_in_no_family():
     same = [record(arm, seed, 0.4 + 0.2 * (arm == "big")) for seed in range(3) for arm in ARMS]
     other = Question("other", "It is more.", "a report", "big", "small", "noise")
     noisy = [
@@ -182,7 +169,7 @@ def test_numbers_without_chance_are_a_fact_and_in_no_family() -> None:
 ARMS = ("small", "big")
 
 
-def test_what_does_not_survive_the_adjustment_is_undecided() -> None:
+def test_what_does_not_survive_the_adjustment_is_undecided():
     weak = [
         record(arm, seed, 0.3 + (arm == "big") * gain)
         for seed, gain in enumerate((0.25, 0.5, 0.4))
@@ -197,26 +184,7 @@ def test_what_does_not_survive_the_adjustment_is_undecided() -> None:
     assert "undecided after adjustment" in str(found)
 
 
-def test_no_question_of_the_book_is_closed_by_runs_that_are_older() -> None:
-    """By the dates that questions carry, which the next test holds to the history."""
-    records = load_records(SHIPPED_RESULTS)
-    for what in EXPERIMENTS.values():
-        for size in what.sizes:
-            for found in conclusions(what, records, size):
-                question = found.question
-                used = [
-                    r
-                    for r in records
-                    if (r.experiment, r.size) == (what.name, size)
-                    and r.seed in found.seeds
-                    and (r.arm in question.arms or ALL in question.arms)
-                ]
-                assert not older(used, question.asked), (what.name, size, question.key)
-                if found.verdict.outcome == "no difference":
-                    assert not older(used, MARGINS_NAMED), (what.name, size, question.key)
-
-
-def _history() -> list[tuple[datetime, str]]:
+def _history():
     """The lines that commits added to the experiments, the first ones first; none if shallow."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
@@ -239,7 +207,7 @@ def _history() -> list[tuple[datetime, str]]:
     return found
 
 
-def test_dates_of_questions_are_those_of_the_history() -> None:
+def test_dates_of_questions_are_those_of_the_history():
     """A question's first words in the history are no younger than the runs that decide it.
 
     Runs with the library as it was committed were asked about in that commit, which a later history

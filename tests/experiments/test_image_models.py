@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from course_lib.data.cifar import Cifar10
 from course_lib.experiments import image_models
@@ -18,7 +18,7 @@ from course_lib.training import seeded_generator
 PICTURES = torch.rand(40, 3, 32, 32, generator=seeded_generator(0)).cumsum(dim=-1) / 16 - 1
 
 
-def test_answers_of_the_first_layer_are_uncorrelated_and_equally_large() -> None:
+def test_answers_of_the_first_layer_are_uncorrelated_and_equally_large():
     # Neighbouring pixels of these pictures are alike, as those of photographs are.
     filters = whitening_filters(PICTURES)
     answers = F.conv2d(PICTURES, filters).movedim(1, 0).flatten(1)
@@ -32,7 +32,7 @@ def test_answers_of_the_first_layer_are_uncorrelated_and_equally_large() -> None
     assert whitening_filters(2 * PICTURES)[0].norm() < 0.6 * filters[0].norm()
 
 
-def test_the_same_seed_makes_the_same_network_and_the_first_layer_is_not_learned() -> None:
+def test_the_same_seed_makes_the_same_network_and_the_first_layer_is_not_learned():
     one, same, other = (
         FastResNet(PICTURES, (8, 16), generator=seeded_generator(seed)) for seed in (1, 1, 2)
     )
@@ -48,14 +48,14 @@ def test_the_same_seed_makes_the_same_network_and_the_first_layer_is_not_learned
     }
 
 
-def test_convolutions_begin_as_copies() -> None:
+def test_convolutions_begin_as_copies():
     model = FastResNet(PICTURES, (32,), generator=seeded_generator(0))
     x = torch.randn(2, 24, 6, 6, generator=seeded_generator(1))
     conv = model.stages[0].conv1
     assert torch.equal(conv(x)[:, :24], x) and not torch.equal(conv(x)[:, 24:], x[:, :8])
 
 
-def test_offsets_learn_faster_and_do_not_decay(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_offsets_learn_faster_and_do_not_decay(monkeypatch, tmp_path):
     pictures = (PICTURES * 50 + 100).clamp(0, 255).byte()
     few = Cifar10(pictures, torch.zeros(len(pictures), dtype=torch.uint8), "made up", "0" * 64)
     monkeypatch.setattr(image_models, "load_cifar10", lambda part: few)
@@ -74,11 +74,11 @@ def test_offsets_learn_faster_and_do_not_decay(monkeypatch: pytest.MonkeyPatch, 
     assert loss.dtype == model.head.weight.grad.dtype == torch.float32
 
 
-def test_a_picture_and_its_mirror_image_are_classified_together(tmp_path) -> None:
+def test_a_picture_and_its_mirror_image_are_classified_together(tmp_path):
     class Left(torch.nn.Module):
         """Class 1 if the left edge is bright: of a picture or, with half its weight, of another."""
 
-        def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        def forward(self, pictures):
             bright = pictures[:, 0, 0, 0] - 0.5 * pictures[:, 0, 0, -1]
             return torch.stack([torch.zeros_like(bright), bright], dim=1)
 
@@ -101,13 +101,13 @@ def test_a_picture_and_its_mirror_image_are_classified_together(tmp_path) -> Non
      ({"neon": True}, torch.float32)],
 )  # fmt: skip
 def test_products_are_in_bfloat16_only_where_the_processor_has_them(
-    monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], precision: torch.dtype
-) -> None:
+    monkeypatch, capabilities, precision
+):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     cpu = torch.device("cpu")
     config = image_models.EXPERIMENT.config("vit", "day")
     training = Training(Job("vit", config, 0, cpu, Path(), False), ModelRun(**config))
-    made: list[Tensor] = []
+    made = []
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 10))
     model.register_forward_hook(lambda *arguments: made.append(arguments[-1]))
     loss = training.loss(model, torch.rand(4, 3, 2, 2), torch.arange(4))

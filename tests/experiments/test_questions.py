@@ -1,7 +1,5 @@
 """What is asked of records, and which of them decide."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,28 +11,20 @@ from course_lib.experiments import (
     SHIPPED_RESULTS,
     Experiment,
     Question,
-    Record,
     Size,
     conclusions,
     load_record,
 )
 from course_lib.experiments import questions as questions_module
-from course_lib.experiments.questions import (
-    ALL,
-    answers,
-    apart_by_machine,
-    from_table,
-    learned,
-)
+from course_lib.experiments.questions import ALL, answers, apart_by_machine, from_table, learned
 from course_lib.experiments.record import pack_items
-from course_lib.experiments.registry import Job, Outcome
 
 KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 BIG = Question("big", "Big is better.", "a report", "big", "small", "score", margin=0.1)
 
 
-def record(arm: str, seed: int, score: float, size: str = "cpu", **results: float) -> Record:
+def record(arm, seed, score, size="cpu", **results):
     return replace(
         KEPT,
         experiment="toy",
@@ -47,7 +37,7 @@ def record(arm: str, seed: int, score: float, size: str = "cpu", **results: floa
     )
 
 
-def runs(gain: float, seeds: range = range(3), base: float = 0.3) -> list[Record]:
+def runs(gain, seeds=range(3), base=0.3):
     """Two arms; the gain grows by a thousandth with each seed."""
     return [
         record(arm, seed, base + 0.01 * seed + (gain + 0.001 * seed) * (arm == "big"))
@@ -56,15 +46,15 @@ def runs(gain: float, seeds: range = range(3), base: float = 0.3) -> list[Record
     ]
 
 
-def toy(*questions: Question) -> Experiment:
-    def train(job: Job) -> Outcome:
+def toy(*questions):
+    def train(job):
         raise NotImplementedError
 
     sizes = {"cpu": Size({"epochs": 1}, (0, 1, 2), 1, "a desk")}
     return Experiment("toy", "a toy", {"small": {}, "big": {}}, sizes, train, questions)
 
 
-def test_a_table_names_arms_once_and_measures_by_their_names() -> None:
+def test_a_table_names_arms_once_and_measures_by_their_names():
     by_key = {q.key: q for q in from_table("vit_ablations", {"first layer": 1.0})}
     coarse, deeper = by_key["whole/coarse"], by_key["deeper"]
     assert (coarse.arm, coarse.other, coarse.fresh) == ("whole", "coarse", range(10, 20))
@@ -73,14 +63,14 @@ def test_a_table_names_arms_once_and_measures_by_their_names() -> None:
     assert wider.beyond == ("post-2", "pre-2") and callable(learns.metric) and learns.minus == 0.0
 
 
-def test_every_table_of_questions_is_read() -> None:
+def test_every_table_of_questions_is_read():
     folder = Path(questions_module.__file__).parent
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     tables = {path.stem for path in folder.glob("*.toml")} - {"earlier_digests"}
     assert len(tables) > 20 and [name for name in tables if f'"{name}"' not in code] == []
 
 
-def test_a_difference_is_taken_seed_by_seed() -> None:
+def test_a_difference_is_taken_seed_by_seed():
     (found,) = answers([BIG], [*runs(0.2), record("big", 9, 5.0)])
     assert found.seeds == (0, 1, 2) and found.verdict.outcome == "holds"
     assert found.ours == pytest.approx((0.5, 0.511, 0.522))
@@ -88,7 +78,7 @@ def test_a_difference_is_taken_seed_by_seed() -> None:
     assert answers([BIG], [r for r in runs(0.2) if r.arm == "big"]) == []
 
 
-def test_numbers_can_come_from_one_arm_from_none_or_from_all() -> None:
+def test_numbers_can_come_from_one_arm_from_none_or_from_all():
     found = {
         c.key: c.verdict.mean
         for c in answers(
@@ -107,21 +97,20 @@ def test_numbers_can_come_from_one_arm_from_none_or_from_all() -> None:
     assert found == pytest.approx({"big": 0.2, **others})
 
 
-def test_a_seed_counts_once_however_many_arms_have_it() -> None:
+def test_a_seed_counts_once_however_many_arms_have_it():
     all_arms = replace(BIG, arm=ALL, other="", minus=0.0)
     (found,) = answers([all_arms], [*runs(0.2), record("big", 7, 0.5)])
-    # Of seed 7 an arm is missing.
     assert found.verdict.n == 3 and found.seeds == (0, 1, 2)
 
 
-def test_a_lead_is_compared_with_another() -> None:
+def test_a_lead_is_compared_with_another():
     more = [replace(r, arm=f"{r.arm}-later") for r in runs(0.05)]
     wider = replace(BIG, beyond=("big-later", "small-later"))
     (found,) = answers([wider], [*runs(0.2), *more])
     assert found.verdict.mean == pytest.approx(0.15)
 
 
-def test_fresh_seeds_decide_alone_and_only_together() -> None:
+def test_fresh_seeds_decide_alone_and_only_together():
     asked = replace(BIG, fresh=(5, 6, 7))
     old, fresh = runs(0.2), runs(-0.2, range(5, 8))
     for records in (old, old + fresh[:-1]):
@@ -131,7 +120,7 @@ def test_fresh_seeds_decide_alone_and_only_together() -> None:
     assert (found.verdict.outcome, found.seeds) == ("fails", (5, 6, 7))
 
 
-def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
+def test_arms_that_have_met_the_bound_can_not_be_told_apart():
     near = replace(BIG, bound=1.0)
     (found,) = answers([near], [record(a, s, 0.97 + 0.01 * s * (a == "big"))
                                 for a in ("big", "small") for s in range(3)])  # fmt: skip
@@ -141,7 +130,7 @@ def test_arms_that_have_met_the_bound_can_not_be_told_apart() -> None:
     assert low.verdict.outcome == "holds"
 
 
-def test_nothing_can_be_tested_where_a_control_fails() -> None:
+def test_nothing_can_be_tested_where_a_control_fails():
     control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
     found = conclusions(toy(BIG, control), runs(0.2), "cpu")
     assert [c.verdict.outcome for c in found] == ["holds", "holds"]
@@ -150,7 +139,7 @@ def test_nothing_can_be_tested_where_a_control_fails() -> None:
     assert "not testable: +0.201" in str(failed[0]) and "a control fails" in str(failed[0])
 
 
-def test_a_control_of_few_seeds_decides_nothing_and_is_told_of() -> None:
+def test_a_control_of_few_seeds_decides_nothing_and_is_told_of():
     control = Question("alike", "It is seen.", "control", "third", "small", "score")
     said = "no control of this size has 3 pairs yet"
     for more in ([], [record("third", s, 0.9) for s in range(2)]):
@@ -163,7 +152,7 @@ def test_a_control_of_few_seeds_decides_nothing_and_is_told_of() -> None:
     assert not alone.verdict.remarks
 
 
-def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arms() -> None:
+def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arms():
     control = Question("learns", "It learns.", "control", ALL, metric=learned("right"), minus=0.0)
     aside = record("aside", 0, 0.9)
     big, judged = conclusions(toy(BIG, control), [*runs(0.2), aside], "cpu")
@@ -174,7 +163,7 @@ def test_a_run_that_no_question_compares_does_not_hold_up_a_control_over_all_arm
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_fewer_than_three_pairs_decide_nothing_and_one_is_no_test_of_its_family(n: int) -> None:
+def test_fewer_than_three_pairs_decide_nothing_and_one_is_no_test_of_its_family(n):
     few = replace(BIG, key="few", arm="third")
     records = [*runs(0.2), *(record("third", s, 0.9 + 0.1 * s) for s in range(n))]
     big, alone = conclusions(toy(BIG, few), records, "cpu")
@@ -191,9 +180,7 @@ def test_fewer_than_three_pairs_decide_nothing_and_one_is_no_test_of_its_family(
         ({}, {"torch": "2.11.0"}),
     ],
 )
-def test_runs_of_two_machines_are_no_pair(
-    hardware: dict[str, str], versions: dict[str, str]
-) -> None:
+def test_runs_of_two_machines_are_no_pair(hardware, versions):
     elsewhere = [
         replace(r, hardware=r.hardware | hardware, versions=r.versions | versions)
         if r.arm == "big" and r.seed < 3
@@ -208,7 +195,7 @@ def test_runs_of_two_machines_are_no_pair(
     assert answers([replace(BIG, arm=ALL, other="", minus=0.0)], elsewhere)[0].verdict.n == 6
 
 
-def test_p_values_are_adjusted_within_a_family_and_controls_are_in_none() -> None:
+def test_p_values_are_adjusted_within_a_family_and_controls_are_in_none():
     control = Question("more", "More is seen.", "control", "small", metric="score", minus=0.2)
     other = replace(BIG, key="other", margin=None, metric="score", sign=-1)
     apart = replace(BIG, key="apart", family="elsewhere")
@@ -222,7 +209,7 @@ def test_p_values_are_adjusted_within_a_family_and_controls_are_in_none() -> Non
     assert first.p_adjusted >= first.verdict.p
 
 
-def test_items_widen_the_interval_where_both_arms_have_them() -> None:
+def test_items_widen_the_interval_where_both_arms_have_them():
     asked = replace(BIG, items="right")
     draw = torch.Generator().manual_seed(0)
     kept = [
@@ -239,7 +226,7 @@ def test_items_widen_the_interval_where_both_arms_have_them() -> None:
     assert replace(plain, minus=0.1).kept == replace(plain, beyond=("big", "small")).kept == ""
 
 
-def test_every_question_names_arms_of_its_experiment_and_has_a_key_of_its_own() -> None:
+def test_every_question_names_arms_of_its_experiment_and_has_a_key_of_its_own():
     for experiment in EXPERIMENTS.values():
         keys = [question.key for question in experiment.questions]
         assert all(keys) and len(set(keys)) == len(keys), experiment.name

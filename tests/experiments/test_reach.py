@@ -1,9 +1,6 @@
 """What runs of several sizes say together, and how far it reaches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,24 +8,22 @@ from course_lib.experiments import (
     EXPERIMENTS,
     SHIPPED_RESULTS,
     Experiment,
-    Record,
     Size,
     load_records,
     settle,
     settled,
 )
-from course_lib.experiments.reach import WITH_SETTINGS, Settled, apart, distance, extent
-from course_lib.experiments.registry import Job, Outcome
+from course_lib.experiments.reach import WITH_SETTINGS, apart, distance, extent
 
 from .test_questions import BIG, record
 
 WIDTHS = {"cpu": 8, "long": 8, "day": 16, "near": 9, "full": 64, "stop": 64}
 
 
-def toy(document: str, **asked: Any) -> Experiment:
+def toy(document, **asked):
     """An experiment of six sizes: one is nearly as large, one only longer, two a report's own."""
 
-    def train(job: Job) -> Outcome:
+    def train(job):
         raise NotImplementedError
 
     when = {"full": "after six epochs", "stop": "with the early stop"}
@@ -50,34 +45,32 @@ def toy(document: str, **asked: Any) -> Experiment:
     return Experiment("toy", "a toy", arms, sizes, train, asks)
 
 
-def runs(size: str, gain: float, n: int = 3) -> list[Record]:
+def runs(size, gain, n=3):
     flat = [{"epoch": i, "loss": 0.5} for i in (1, 2)]
     return [
         replace(
-            record(arm, seed, 0.5 + (gain + 0.001 * seed) * (arm == "big")),
-            size=size,
-            metrics=flat,
+            record(arm, seed, 0.5 + (gain + 0.001 * seed) * (arm == "big")), size=size, metrics=flat
         )
         for seed in range(n)
         for arm in ("small", "big")
     ]
 
 
-def said(*records: list[Record], document: str = WITH_SETTINGS[0], **asked: Any) -> Settled:
+def said(*records, document=WITH_SETTINGS[0], **asked):
     (found,) = settle(toy(document, **asked), [run for some in records for run in some])
     return found
 
 
-def untrained(some: list[Record]) -> list[Record]:
+def untrained(some):
     curve = [{"epoch": 1, "score": 0.1}, {"epoch": 2, "score": 0.5}]
     return [replace(run, metrics=curve) for run in some]
 
 
-def uncurved(some: list[Record]) -> list[Record]:
+def uncurved(some):
     return [replace(run, metrics=run.metrics[:1]) for run in some]
 
 
-def test_a_small_size_alone_says_what_was_seen_and_no_more() -> None:
+def test_a_small_size_alone_says_what_was_seen_and_no_more():
     for gain, word in ((0.3, "seen as claimed"), (-0.3, "seen the other way round")):
         found = said(runs("cpu", gain))
         assert (found.reach, found.word) == ("small", word)
@@ -88,7 +81,7 @@ def test_a_small_size_alone_says_what_was_seen_and_no_more() -> None:
     assert found.away == {"cpu": "weights 1.6 %"} and found.reach_of("cpu") == "small"
 
 
-def test_two_sizes_decide_where_they_agree_and_a_longer_run_shows_that_one_had_ended() -> None:
+def test_two_sizes_decide_where_they_agree_and_a_longer_run_shows_that_one_had_ended():
     longer = runs("long", 0.3)
     agree = said(runs("cpu", 0.3), longer, runs("day", 0.2))
     assert (agree.reach, agree.outcome, agree.best) == ("two sizes", "holds", "day")
@@ -97,12 +90,11 @@ def test_two_sizes_decide_where_they_agree_and_a_longer_run_shows_that_one_had_e
     assert said(runs("cpu", 0.3), runs("near", 0.2)).reach == "small"
     other = said(runs("cpu", 0.3), runs("day", -0.2))
     assert (other.reach, other.outcome, other.remark) == ("small", "undecided", "sizes disagree")
-    # A size that is undecided is no second one.
     open_ = said(runs("cpu", 0.3), runs("day", 0.2, n=1))
     assert (open_.reach, open_.best) == ("small", "cpu")
 
 
-def test_what_is_not_shown_to_have_ended_says_nothing_of_trained_models() -> None:
+def test_what_is_not_shown_to_have_ended_says_nothing_of_trained_models():
     small, large = runs("cpu", 0.3), runs("day", 0.2)
     for one, other, longer in (
         # No longer run; one that moved on; a curve that moves, and none that was kept.
@@ -116,7 +108,7 @@ def test_what_is_not_shown_to_have_ended_says_nothing_of_trained_models() -> Non
         assert found.where == "at two sizes that agree, neither shown to be trained to the end"
 
 
-def test_one_model_trained_for_longer_is_no_second_size() -> None:
+def test_one_model_trained_for_longer_is_no_second_size():
     found = said(runs("cpu", 0.3), runs("long", 0.3))
     assert (found.reach, found.told) == (
         "two lengths",
@@ -125,7 +117,7 @@ def test_one_model_trained_for_longer_is_no_second_size() -> None:
     assert found.reach_of("cpu") == "two lengths"
 
 
-def test_few_pairs_say_nothing_of_a_document() -> None:
+def test_few_pairs_say_nothing_of_a_document():
     two = said(runs("full", 0.4, n=2))
     assert two.conclusion.verdict.outcome == "undecided"
     assert (two.reach, two.word) == ("own, too few", "undecided")
@@ -134,7 +126,7 @@ def test_few_pairs_say_nothing_of_a_document() -> None:
     assert said(runs("cpu", 0.3), runs("day", 0.2, n=2)).reach == "small"
 
 
-def test_two_readings_of_one_training_decide_alike_or_not_at_all() -> None:
+def test_two_readings_of_one_training_decide_alike_or_not_at_all():
     both = said(runs("full", 0.3), runs("stop", 0.4))
     assert (both.reach, both.outcome) == ("own", "holds")
     assert both.told == (
@@ -155,7 +147,7 @@ def test_two_readings_of_one_training_decide_alike_or_not_at_all() -> None:
     assert "after six epochs there is no pair on one device" in alone.told
 
 
-def test_two_questions_may_read_one_training_too() -> None:
+def test_two_questions_may_read_one_training_too():
     what = toy(WITH_SETTINGS[0])
     sizes = {"full": replace(what.sizes["full"], reading="")}
     asks = [
@@ -175,14 +167,13 @@ def test_two_questions_may_read_one_training_too() -> None:
         assert early.told.startswith(f"{outcome}, at the document's setting: holds early (3 pairs)")
 
 
-def test_the_documents_own_setting_decides_with_three_pairs() -> None:
+def test_the_documents_own_setting_decides_with_three_pairs():
     small = runs("cpu", -0.3), runs("day", -0.2)
     full = runs("full", 0.4), runs("stop", 0.4)
     own = said(*small, *full)
     assert (own.reach, own.outcome, own.best) == ("own", "holds", "full")
     assert own.remark == "a small size says otherwise" and own.reach_of("cpu") == "small"
     assert "holds, at the document's setting: " in str(own) and "cpu: -0.2" in str(own)
-    # One run of each is shown and decides nothing.
     one = said(*small, runs("full", 0.4, n=1))
     assert (one.outcome, one.word) == ("fails", "seen the other way round") and "full" in one.found
     assert one.reach_of("full") == "own, too few"
@@ -191,13 +182,13 @@ def test_the_documents_own_setting_decides_with_three_pairs() -> None:
     assert (guess.reach, guess.remark) == ("small", "sizes disagree")
 
 
-def test_what_moves_or_kept_no_curve_holds_nowhere() -> None:
+def test_what_moves_or_kept_no_curve_holds_nowhere():
     for doubt in (untrained, uncurved):
         found = said(doubt(runs("full", 0.4)), doubt(runs("stop", 0.4)))
         assert found.outcome == "undecided" and found.word_of("full") == "seen as claimed"
 
 
-def test_what_the_document_names_and_ours_has_otherwise_is_named() -> None:
+def test_what_the_document_names_and_ours_has_otherwise_is_named():
     full = runs("full", 0.4), runs("stop", 0.4)
     found = said(*full, named={"attention": "prob", "d_model": 64})
     assert (found.reach, found.but) == ("own but", {"attention": "prob"})
@@ -206,8 +197,8 @@ def test_what_the_document_names_and_ours_has_otherwise_is_named() -> None:
     assert said(*full, named={"d_model": 64}).reach == "own"
 
 
-def test_a_size_whose_pairs_are_of_two_machines_is_named() -> None:
-    def moved(some: list[Record]) -> list[Record]:
+def test_a_size_whose_pairs_are_of_two_machines_is_named():
+    def moved(some):
         gpu = {"device": "cuda", "gpu": "a card"}
         return [replace(r, hardware=r.hardware | gpu) if r.arm == "big" else r for r in some]
 
@@ -215,7 +206,7 @@ def test_a_size_whose_pairs_are_of_two_machines_is_named() -> None:
     assert (found.apart, [*found.found]) == (("full",), ["cpu"])
 
 
-def test_what_is_asked_beside_a_report_is_about_its_setting() -> None:
+def test_what_is_asked_beside_a_report_is_about_its_setting():
     beside = said(runs("full", 0.4), runs("stop", 0.4), document=f"beside {WITH_SETTINGS[0]}")
     assert beside.reach == "own"
 
@@ -232,13 +223,11 @@ def test_what_is_asked_beside_a_report_is_about_its_setting() -> None:
         ({"kind": "resnet", "widths": [8, 8]}, {"kind": "resnet", "widths": [16, 16]}, "size"),
     ],
 )
-def test_sizes_are_apart_by_weights_or_data_and_else_by_their_length(
-    config: dict[str, object], other: dict[str, object], far: str
-) -> None:
+def test_sizes_are_apart_by_weights_or_data_and_else_by_their_length(config, other, far):
     assert apart(config, other) == apart(other, config) == far
 
 
-def test_the_distance_is_told_in_shares_of_the_documents_setting() -> None:
+def test_the_distance_is_told_in_shares_of_the_documents_setting():
     what = EXPERIMENTS["vit-ablations"]
     told = distance(what.config("whole", "cpu"), what.config("whole", "full"))
     assert told == "weights 2.1 %, data 16 %, steps 0.53 %"
@@ -248,7 +237,7 @@ def test_the_distance_is_told_in_shares_of_the_documents_setting() -> None:
     assert extent(few)["data"] == 20 and extent(few)["steps"] == extent(few | {"share": 1})["steps"]
 
 
-def test_each_question_is_settled_once() -> None:
+def test_each_question_is_settled_once():
     records = load_records(SHIPPED_RESULTS, "scene-positions")
     what = EXPERIMENTS["scene-positions"]
     found = settle(what, records)

@@ -20,28 +20,22 @@ from course_lib.experiments import (
     run,
 )
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Experiment, Job, Outcome, Size
+from course_lib.experiments.registry import Experiment, Outcome, Size
 from course_lib.trained import load_reader, load_translator
 
 KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
 
-def record_of(outcome: Outcome, arm: str) -> Record:
-    """What the runner would keep of it, all else being unimportant."""
+def record_of(outcome, arm):
     return replace(KEPT, arm=arm, metrics=outcome.metrics, results=outcome.results)
-
-
-def job(config: dict, folder: Path, seed: int = 0) -> Job:
-    return Job("reader", config, seed, torch.device("cpu"), folder / "c.pt", False)
 
 
 SMALL = {"d_model": 16, "n_heads": 2, "d_ff": 16, "epochs": 2}
 
 
-def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
+def test_a_reader_is_trained_measured_and_kept(train):
     config = asdict(read_words.CPU) | SMALL | {"n_train": 100, "n_test": 20, "n_layers": 2}
-    outcome = read_words.EXPERIMENT.train(job(config, tmp_path))
+    outcome = train(read_words.EXPERIMENT, config)
     assert len(outcome.metrics) == 2 and outcome.weights is not None
     found = outcome.results
     assert set(found["deletion_area"]) == {"attention", "largest head", "gradient", "random"}
@@ -56,13 +50,13 @@ def test_a_reader_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert len(found["probe"]) == 3 * len(("word", "0", "1", "2"))
     whole = answers(read_words.EXPERIMENT.questions, [record_of(outcome, "reader")])
     assert len({c.key for c in whole}) == len(whole) == 21
-    assert read_words.EXPERIMENT.train(job(config, tmp_path / "b", seed=1)).weights is None
+    assert train(read_words.EXPERIMENT, config, seed=1).weights is None
 
 
-def test_a_translator_is_trained_measured_and_kept(tmp_path: Path) -> None:
+def test_a_translator_is_trained_measured_and_kept(train):
     sizes = {"n_german": 60, "n_korean": 60, "n_test": 8, "n_layers": 1, "max_length": 8}
     config = asdict(read_translation.CPU) | SMALL | sizes
-    outcome = read_translation.EXPERIMENT.train(job(config, tmp_path))
+    outcome = train(read_translation.EXPERIMENT, config)
     assert set(outcome.results["alignment_error_rate"]) == {"german, layer 1", "korean, layer 1"}
     assert outcome.weights is not None
     assert len(outcome.results["alignment"]) == 2 * 4
@@ -70,7 +64,7 @@ def test_a_translator_is_trained_measured_and_kept(tmp_path: Path) -> None:
     assert [c.key for c in found if c.control] == ["row", "learns"]
 
 
-def test_links_of_a_model_that_sees_them_have_no_errors() -> None:
+def test_links_of_a_model_that_sees_them_have_no_errors():
     pair = SentencePair(("a", "b", "c"), ("x", "y", "z"), ((2, 0), (1, 1), (0, 2)))
     gold = read_translation.gold_links([pair] * 4)
     right = gold.float()
@@ -87,7 +81,7 @@ def test_links_of_a_model_that_sees_them_have_no_errors() -> None:
         read_translation.alignment_errors(heads[:, :1], gold[:1])
 
 
-def test_who_counts_does_not_count_beyond_the_end() -> None:
+def test_who_counts_does_not_count_beyond_the_end():
     pair = SentencePair(("a",), ("x", "y"), ((0, 0), (0, 1)))
     longer = SentencePair(("a", "b"), ("x", "y"), ((0, 0), (1, 1)))
     gold = read_translation.gold_links([longer, longer, pair, pair])
@@ -98,14 +92,14 @@ def test_who_counts_does_not_count_beyond_the_end() -> None:
     assert found["counting"] == pytest.approx(1 / 3)
 
 
-def test_true_orders_of_the_two_languages_differ() -> None:
+def test_true_orders_of_the_two_languages_differ():
     records = [r for r in load_records(Path("book/results")) if r.experiment == "read-translation"]
     for record in records:
         true = record.results["order_of_the_true_links"]
         assert true["german"] > 0.9 > true["korean"]
 
 
-def test_cross_attention_is_that_of_the_query_which_predicts() -> None:
+def test_cross_attention_is_that_of_the_query_which_predicts():
     translator = load_translator()
     pair = SentencePair(("das", "kind", "lacht", "."), ("the", "child", "laughs", "."), ())
     longer = SentencePair((*pair.source[:3], "hier", "."), (*pair.target[:3], "here", "."), ())
@@ -122,7 +116,7 @@ def test_cross_attention_is_that_of_the_query_which_predicts() -> None:
     assert torch.allclose(alone[:, 0], weights[:, 0, :, :5, :4], atol=1e-5)
 
 
-def test_gold_links_stand_in_the_rows_of_the_words() -> None:
+def test_gold_links_stand_in_the_rows_of_the_words():
     pair = SentencePair(("a", "b"), ("x",), ((1, 0),))
     longer = SentencePair(("a",), ("x", "y"), ((0, 1),))
     gold = read_translation.gold_links([pair, longer])
@@ -130,7 +124,7 @@ def test_gold_links_stand_in_the_rows_of_the_words() -> None:
     assert gold.shape == (2, 3, 2)
 
 
-def test_a_task_hides_the_last_verb_and_knows_its_other_form() -> None:
+def test_a_task_hides_the_last_verb_and_knows_its_other_form():
     reader = load_reader()
     _, test = read_words.make_data(read_words.CPU, 0)
     task = read_words.verb_task(test[:50], reader.vocabulary)
@@ -142,7 +136,7 @@ def test_a_task_hides_the_last_verb_and_knows_its_other_form() -> None:
     assert (task.tokens[~task.hidden()] == task.batch.tokens[~task.hidden()]).all()
 
 
-def test_deletions_begin_with_everything_and_end_with_nothing() -> None:
+def test_deletions_begin_with_everything_and_end_with_nothing():
     reader = load_reader()
     _, test = read_words.make_data(read_words.CPU, 0)
     task = read_words.verb_task(test[:30], reader.vocabulary)
@@ -156,7 +150,7 @@ def test_deletions_begin_with_everything_and_end_with_nothing() -> None:
     assert curve_area(curves["attention"]).mean() < curve_area(curves["random"]).mean()
 
 
-def test_a_head_is_worth_what_is_lost_without_it() -> None:
+def test_a_head_is_worth_what_is_lost_without_it():
     reader = load_reader()
     _, test = read_words.make_data(read_words.CPU, 0)
     task = read_words.verb_task(test[:60], reader.vocabulary)
@@ -169,8 +163,8 @@ def test_a_head_is_worth_what_is_lost_without_it() -> None:
     assert worth[0, 2] == pytest.approx(float(lost), abs=1e-5)
 
 
-def test_weights_are_written_beside_the_record(tmp_path: Path) -> None:
-    def train(job: Job) -> Outcome:
+def test_weights_are_written_beside_the_record(tmp_path):
+    def train(job):
         from course_lib.experiments.record import DataUse
 
         row = {"epoch": 1, "wall_seconds": 0.0, "device_seconds": 0.0}
@@ -189,11 +183,11 @@ def test_weights_are_written_beside_the_record(tmp_path: Path) -> None:
     assert {"read-words", "read-translation"} <= set(EXPERIMENTS)
 
 
-def curve(*values: float) -> dict[str, float]:
+def curve(*values):
     return {str(n): value for n, value in enumerate(values)}
 
 
-def test_heads_are_chosen_on_some_sentences_and_measured_on_others() -> None:
+def test_heads_are_chosen_on_some_sentences_and_measured_on_others():
     worth = torch.tensor([[0.4, 0.1], [0.3, 0.2]])
     other = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
     found = reader_heads.silencing(
@@ -212,8 +206,8 @@ def test_heads_are_chosen_on_some_sentences_and_measured_on_others() -> None:
     assert found["pair_excess"] == 0.0
 
 
-def test_understudies_are_named_by_layer_and_head() -> None:
-    def loss(mask: torch.Tensor) -> float:
+def test_understudies_are_named_by_layer_and_head():
+    def loss(mask):
         return 1.0 - max(float(mask[0, 1]), float(mask[2, 0]))
 
     found = reader_heads.silencing(loss, loss, loss, (3, 2), seed=0)
@@ -221,7 +215,7 @@ def test_understudies_are_named_by_layer_and_head() -> None:
     assert found["pair_excess"] == pytest.approx(1 / 15, abs=1e-4)
 
 
-def test_best_roles_stand_beside_a_count() -> None:
+def test_best_roles_stand_beside_a_count():
     reader = load_reader()
     _, test = read_words.make_data(read_words.CPU, 0)
     task = read_words.verb_task(test[:40], reader.vocabulary)
@@ -231,7 +225,7 @@ def test_best_roles_stand_beside_a_count() -> None:
     assert found["role_of_counting"]["emphasis"] == 1.0
 
 
-def test_probes_see_what_is_there_and_what_is_not() -> None:
+def test_probes_see_what_is_there_and_what_is_not():
     reader = load_reader()
     _, test = read_words.make_data(read_words.CPU, 0)
     task = read_words.verb_task(test[:120], reader.vocabulary)

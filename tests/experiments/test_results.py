@@ -7,7 +7,7 @@ from statistics import stdev
 import pytest
 
 from course_lib.book.document_rows import BENCHMARKS
-from course_lib.experiments import EXPERIMENTS, Record, conclusions, load_records, run
+from course_lib.experiments import EXPERIMENTS, conclusions, load_records, run
 from course_lib.experiments.image_models import RATES
 from course_lib.experiments.seq2seq_bottleneck import CPU, make_data
 
@@ -15,13 +15,13 @@ RESULTS = Path(__file__).parents[2] / "book" / "results"
 RECORDS = load_records(RESULTS)
 
 
-def one(experiment: str, arm: str, seed: int) -> Record:
+def one(experiment, arm, seed):
     wanted = (experiment, arm, "cpu", seed)
     (found,) = [r for r in RECORDS if (r.experiment, r.arm, r.size, r.seed) == wanted]
     return found
 
 
-def test_every_experiment_has_its_whole_committed_set() -> None:
+def test_every_experiment_has_its_whole_committed_set():
     for name, what in EXPERIMENTS.items():
         if "cpu" in what.sizes:
             found = {(r.arm, r.seed) for r in RECORDS if r.experiment == name and r.size == "cpu"}
@@ -32,8 +32,8 @@ def test_every_experiment_has_its_whole_committed_set() -> None:
             assert first <= found, f"`course run {name}` makes what is missing"
 
 
-def test_learning_rates_are_those_that_the_search_found() -> None:
-    best: dict[str, Record] = {}
+def test_learning_rates_are_those_that_the_search_found():
+    best = {}
     for record in (r for r in RECORDS if r.experiment == "image-recipes"):
         name = record.arm.rpartition("-")[0]
         if name not in best or record.results["accuracy"] > best[name].results["accuracy"]:
@@ -43,47 +43,46 @@ def test_learning_rates_are_those_that_the_search_found() -> None:
     }
 
 
-def test_records_are_of_the_settings_of_now() -> None:
+def test_records_are_of_the_settings_of_now():
     for record in RECORDS:
         if record.experiment in BENCHMARKS:
             continue
         assert record.config == EXPERIMENTS[record.experiment].config(record.arm, record.size)
 
 
-def test_controls_stand() -> None:
+def test_controls_stand():
     for what in EXPERIMENTS.values():
         controls = [c for c in conclusions(what, RECORDS, "cpu") if c.control]
-        # One seed decides nothing.
         assert bool(controls) == ("cpu" in what.sizes and len(what.sizes["cpu"].seeds) > 1)
         assert all(c.verdict.outcome == "holds" for c in controls)
 
 
 # Of these the pairs are of two machines, or still to be run.
 OPEN = {
-    "resnet-20/vit-20", "resnet-5/vit-5", "resnet-matched/vit", "hybrid-matched/vit",
-    "transformer-rival", "gru-rival", "few-resnet/few-4",
-}  # fmt: skip
+    *"resnet-20/vit-20 resnet-5/vit-5 resnet-matched/vit hybrid-matched/vit".split(),
+    *"transformer-rival gru-rival few-resnet/few-4".split(),
+}
 
 
-def test_every_question_is_judged_by_the_records_of_the_book() -> None:
+def test_every_question_is_judged_by_the_records_of_the_book():
     for name in sorted({r.experiment for r in RECORDS} - {*BENCHMARKS}):
         what = EXPERIMENTS[name]
         found = {c.key for size in what.sizes for c in conclusions(what, RECORDS, size)}
         assert {question.key for question in what.questions} - found <= OPEN, name
 
 
-def test_every_accuracy_on_cifar_names_its_variant() -> None:
+def test_every_accuracy_on_cifar_names_its_variant():
     variants = {r.data[0].variant for r in RECORDS if r.experiment.startswith("vit-")}
     assert variants <= {"CIFAR-10", "CIFAR-10 (JPEG copy)"} and len(variants) == 1
 
 
-def test_generated_data_is_the_same_as_then() -> None:
+def test_generated_data_is_the_same_as_then():
     record = one("seq2seq-bottleneck", "gru", 0)
     assert record.config == asdict(CPU) | {"cell": "gru", "attention": None}
     assert make_data(CPU, record.seed).sha256 == record.data[0].sha256
 
 
-def again(folder: Path, experiment: str, arm: str) -> tuple[Record, Record]:
+def again(folder, experiment, arm):
     """A record of seed 0, and the same run anew."""
     what = EXPERIMENTS[experiment]
     run(what, arms=[arm], seeds=[0], results_dir=folder, runs_dir=folder / "runs", progress=False)
@@ -95,9 +94,7 @@ def again(folder: Path, experiment: str, arm: str) -> tuple[Record, Record]:
 
 # One without real data is run again in `test_cli`, in every run.
 @pytest.mark.slow
-def test_a_cheap_record_can_be_had_again_within_its_spread(
-    tmp_path: Path, course_data: Path
-) -> None:
+def test_a_cheap_record_can_be_had_again_within_its_spread(tmp_path, course_data):
     then, made = again(tmp_path, "informer-ablations", "full-attention")
     # Another processor rounds otherwise, so that runs part slowly: the first round is close, and
     # the end no further away than another seed would be.
@@ -107,12 +104,12 @@ def test_a_cheap_record_can_be_had_again_within_its_spread(
         assert abs(made.results[metric] - then.results[metric]) <= stdev(seeds)
 
 
-def same_arm(one: Record, other: Record) -> bool:
+def same_arm(one, other):
     return (one.experiment, one.arm, one.size) == (other.experiment, other.arm, other.size)
 
 
 @pytest.mark.slow
-def test_a_record_of_the_bottleneck_can_be_had_again(tmp_path: Path) -> None:
+def test_a_record_of_the_bottleneck_can_be_had_again(tmp_path):
     then, made = again(tmp_path, "seq2seq-bottleneck", "rnn")
     assert made.metrics[0]["loss"] == pytest.approx(then.metrics[0]["loss"], rel=0.02)
     assert made.results["exact"] == pytest.approx(then.results["exact"], abs=0.03)

@@ -1,5 +1,4 @@
 import dataclasses
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -23,12 +22,13 @@ from course_lib.experiments import (
 )
 from course_lib.experiments.questions import Question
 from course_lib.experiments.record import DataUse, write_record
-from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
+from course_lib.experiments.registry import Outcome, Size, experiment
 from course_lib.experiments.source import EARLIER
 from course_lib.experiments.unattended import missing
+from course_tests.refusals import refusals
 
 
-def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) -> Experiment:
+def toy(calls, fail_on=None):
     """An experiment that takes no time; ``calls`` tells what was run."""
 
     @experiment(
@@ -38,7 +38,7 @@ def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) ->
         sizes={"cpu": Size({"epochs": 1}, (0, 1, 2), 2.5, "a desk")},
         questions=[Question("big", "Big is better.", "a report", "big", "small", "score")],
     )
-    def train(job: Job) -> Outcome:
+    def train(job):
         calls.append((job.arm, job.seed))
         if (job.arm, job.seed) == fail_on:
             raise KeyboardInterrupt
@@ -49,18 +49,18 @@ def toy(calls: list[tuple[str, int]], fail_on: tuple[str, int] | None = None) ->
     return train
 
 
-def quiet(_: str) -> None:
+def quiet(_):
     pass
 
 
-def go(what: Experiment, folder: Path, **kwargs: object) -> list[Path]:
+def go(what, folder, **kwargs):
     return run(
         what, results_dir=folder / "results", runs_dir=folder / "runs", report=quiet, **kwargs
-    )  # type: ignore[arg-type]
+    )
 
 
-def test_every_arm_and_seed_gets_a_record(tmp_path: Path) -> None:
-    calls: list[tuple[str, int]] = []
+def test_every_arm_and_seed_gets_a_record(tmp_path):
+    calls = []
     paths = go(toy(calls), tmp_path)
     names = sorted(path.name for path in paths)
     assert names == [f"{arm}-cpu-{seed}.json" for arm in ("big", "small") for seed in range(3)]
@@ -69,8 +69,8 @@ def test_every_arm_and_seed_gets_a_record(tmp_path: Path) -> None:
     assert (record.wall_seconds, record.device_seconds) == (1.0, 2.0)
 
 
-def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
-    calls: list[tuple[str, int]] = []
+def test_what_is_done_is_not_run_again(tmp_path):
+    calls = []
     with pytest.raises(KeyboardInterrupt):
         go(toy(calls, fail_on=("big", 1)), tmp_path)
     assert len(load_records(tmp_path / "results")) == 3
@@ -81,41 +81,41 @@ def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
     assert go(toy(calls), tmp_path) == [] and calls == []
 
 
-def test_a_record_of_other_settings_is_not_taken_for_done(tmp_path: Path) -> None:
-    calls: list[tuple[str, int]] = []
+def test_a_record_of_other_settings_is_not_taken_for_done(tmp_path):
+    calls = []
     go(toy(calls), tmp_path, seeds=[0])
     changed = toy(calls)
-    changed.arms["big"]["width"] = 3  # type: ignore[index]
+    changed.arms["big"]["width"] = 3
     calls.clear()
     go(changed, tmp_path, seeds=[0])
     assert calls == [("big", 0)]
 
 
-def test_what_other_code_made_is_run_again_if_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[tuple[str, int]] = []
+def test_what_other_code_made_is_run_again_if_asked_for(tmp_path, monkeypatch):
+    calls = []
     what = toy(calls)
     go(what, tmp_path, seeds=[0])
     results = tmp_path / "results"
     assert go(what, tmp_path, seeds=[0], stale=True) == []
+    assert experiments.stale({"toy": what}, load_records(results)) == []
     monkeypatch.setattr(runner, "code_of", lambda *_, **__: "1" * 64)
     # Of an older record the code can't be told.
     (older,) = (r for r in load_records(results) if r.arm == "small")
     write_record(dataclasses.replace(older, schema=1), results)
     assert bill(what, results_dir=results).done == [("small", 0), ("big", 0)]
     assert missing({"toy": what}, results_dir=results, stale=True)[0].arm == "big"
+    assert [r.arm for r in experiments.stale({"toy": what}, load_records(results))] == ["big"]
     calls.clear()
     go(what, tmp_path, seeds=[0], stale=True)
     assert calls == [("big", 0)]
     assert go(what, tmp_path, seeds=[0], stale=True) == []
 
 
-def test_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
-    calls: list[tuple[str, int]] = []
+def test_dry_run_prints_the_bill_and_runs_nothing(tmp_path):
+    calls = []
     go(toy(calls), tmp_path, seeds=[0])
     calls.clear()
-    said: list[str] = []
+    said = []
     run(toy(calls), results_dir=tmp_path / "results", dry_run=True, report=said.append)
     assert calls == []
     # What a run took counts more than what was expected of it.
@@ -123,24 +123,13 @@ def test_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
     assert "4 runs, about 0.133 min on a desk" in said[0]
 
 
-def test_seeds_and_arms_can_be_chosen(tmp_path: Path) -> None:
+def test_seeds_and_arms_can_be_chosen(tmp_path):
     made = bill(toy([]), seeds=[7], arms=["big"], results_dir=tmp_path)
     assert made.todo == [("big", 7)] and made.minutes == 2.5
     assert "1 runs, about 2.5 min on a desk" in str(made)
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [({"size": "huge"}, "'huge'"), ({"arms": ["medium"]}, "'medium'"), ({"seeds": [-1]}, "-1")],
-)
-def test_what_is_not_there_is_refused(
-    tmp_path: Path, kwargs: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        bill(toy([]), results_dir=tmp_path, **kwargs)  # type: ignore[arg-type]
-
-
-def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -> None:
+def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path):
     (asked,) = toy([]).questions
     what = dataclasses.replace(toy([]), questions=[dataclasses.replace(asked, fresh=(7, 8))])
     first = [(arm, seed) for seed in (0, 1, 2) for arm in ("small", "big")]
@@ -149,25 +138,6 @@ def test_fresh_seeds_of_a_question_belong_to_the_committed_set(tmp_path: Path) -
     assert bill(what, seeds=[1], results_dir=tmp_path).todo == [("small", 1), ("big", 1)]
     with pytest.raises(ValueError, match="sizes cpu, got 'day'"):
         what.committed("day")
-
-
-def test_a_conclusion_is_asked_for_by_its_key(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="decide .*collapse.*, not 'colapse'"):
-        decided("no-positions", "colapse")
-    with pytest.raises(ValueError, match="decide nothing, not 'collapse': `course run no-pos"):
-        decided("no-positions", "collapse", results_dir=tmp_path)
-
-
-def test_a_checkpoint_is_gone_once_the_record_is_there(tmp_path: Path) -> None:
-    @experiment("toy", "", {"a": {}}, {"cpu": Size({"x": 1}, (0,), 1, "")})
-    def train(job: Job) -> Outcome:
-        job.checkpoint.parent.mkdir(parents=True)
-        torch.save({}, job.checkpoint)
-        row = {"epoch": 1.0, "wall_seconds": 1.0, "device_seconds": 2.0}
-        return Outcome([DataUse("none", "none", "0" * 64)], [row], {"score": 1.0})
-
-    go(train, tmp_path)
-    assert list((tmp_path / "runs" / "toy").iterdir()) == []
 
 
 # No records ship of an experiment that readers are asked to run, and the recipes are kept to be
@@ -184,7 +154,7 @@ ONE_OR_NONE = {
 }
 
 
-def test_experiments_are_well_formed() -> None:
+def test_experiments_are_well_formed():
     for name, what in EXPERIMENTS.items():
         assert get(name) is what and what.title
         assert what.sizes.keys() in (
@@ -200,7 +170,7 @@ def test_experiments_are_well_formed() -> None:
             assert enough or not cheap, f"{name}: 5 seeds under 2 minutes"
 
 
-def test_every_experiment_can_be_found_by_its_name() -> None:
+def test_every_experiment_can_be_found_by_its_name():
     folder = Path(experiments.__file__).parent
     written = {
         name
@@ -212,22 +182,7 @@ def test_every_experiment_can_be_found_by_its_name() -> None:
     assert written == set(EXPERIMENTS)
 
 
-def test_stale_records_are_those_whose_training_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    what = toy([])
-    run(what, seeds=[0], results_dir=tmp_path, runs_dir=tmp_path, progress=False)
-    records = load_records(tmp_path)
-    assert experiments.stale({what.name: what}, records) == []
-    monkeypatch.setattr(runner, "code_of", lambda *_, **__: "0" * 64)
-    assert experiments.stale({what.name: what}, records) == records
-    older = [dataclasses.replace(record, schema=1) for record in records]
-    assert experiments.stale({what.name: what}, older) == []
-
-
-def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(monkeypatch):
     what = get("seq2seq-bottleneck")
     (one, *_) = load_records(experiments.SHIPPED_RESULTS, what.name)
     now, earlier = next(iter(EARLIER.items()))
@@ -238,41 +193,38 @@ def test_a_digest_of_the_same_code_under_the_earlier_rule_is_not_stale(
     assert experiments.stale({what.name: what}, records) == records[1:]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: get("vit"), "'vit'"),
-        (
-            lambda: contrastive.Scorer("both", contrastive.CPU, torch.Generator()),
-            "layout is 'both', wanted one of separate",
+test_what_is_unknown_is_refused = refusals(
+    (lambda: get("vit"), "'vit'"),
+    (
+        lambda: contrastive.Scorer("both", contrastive.CPU, torch.Generator()),
+        "layout is 'both', wanted one of separate",
+    ),
+    (lambda: cost.RecallModel("dense", cost.CPU, 0), "kind is 'dense', wanted one of full, window"),
+    (
+        lambda: extrapolation.LanguageModel(
+            dataclasses.replace(extrapolation.CPU, positions="nope"), 10, torch.Generator()
         ),
-        (
-            lambda: cost.RecallModel("dense", cost.CPU, 0),
-            "kind is 'dense', wanted one of full, window",
-        ),
-        (
-            lambda: extrapolation.LanguageModel(
-                dataclasses.replace(extrapolation.CPU, positions="nope"), 10, torch.Generator()
+        "positions is 'nope', wanted one of sinusoidal",
+    ),
+    (
+        lambda: vit_ablations.make_model(dataclasses.replace(vit_ablations.CPU, kind="lstm"), 0),
+        "'lstm'",
+    ),
+    (
+        lambda: favit_operators.make_fusing(
+            favit_operators.FusionRun(
+                **get("favit-operators").config("mean", "cpu") | {"family": "cvt"}
             ),
-            "positions is 'nope', wanted one of sinusoidal",
+            0,
         ),
-        (
-            lambda: vit_ablations.make_model(
-                dataclasses.replace(vit_ablations.CPU, kind="lstm"), 0
-            ),
-            "'lstm'",
-        ),
-        (
-            lambda: favit_operators.make_fusing(
-                favit_operators.FusionRun(
-                    **get("favit-operators").config("mean", "cpu") | {"family": "cvt"}
-                ),
-                0,
-            ),
-            "'cvt', wanted 'favit' or 'swin'",
-        ),
-    ],
+        "'cvt', wanted 'favit' or 'swin'",
+    ),
+    (lambda: bill(toy([]), size="huge"), "'huge'"),
+    (lambda: bill(toy([]), arms=["medium"]), "'medium'"),
+    (lambda: bill(toy([]), seeds=[-1]), "-1"),
+    (lambda: decided("no-positions", "colapse"), "decide .*collapse.*, not 'colapse'"),
+    (
+        lambda: decided("no-positions", "collapse", results_dir=Path("none")),
+        "decide nothing, not 'collapse': `course run no-pos",
+    ),
 )
-def test_what_is_unknown_is_refused(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -1,5 +1,4 @@
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -8,8 +7,6 @@ from course_lib.decoding import Decoded
 from course_lib.experiments import SHIPPED_RESULTS, load_record
 from course_lib.experiments import seq2seq_bottleneck as bottleneck
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Job
 
 KEPT = load_record(SHIPPED_RESULTS / "seq2seq-bottleneck" / "gru-cpu-0.json")
 
@@ -18,13 +15,8 @@ TINY = bottleneck.BottleneckConfig(
 )
 
 
-def job(folder: Path, epochs: int = 2, **config: object) -> Job:
-    settings = asdict(replace(TINY, epochs=epochs)) | {"cell": "gru", "attention": "general"}
-    return Job("gru-attention", settings | config, 0, torch.device("cpu"), folder / "c.pt", False)
-
-
-def test_an_arm_is_measured_over_length(tmp_path: Path) -> None:
-    outcome = bottleneck.EXPERIMENT.train(job(tmp_path))
+def test_an_arm_is_measured_over_length(train):
+    outcome = train(bottleneck.EXPERIMENT, asdict(TINY) | {"cell": "gru", "attention": "general"})
     assert [row["epoch"] for row in outcome.metrics] == [1, 2]
     counts = outcome.results["n_by_length"]
     assert sum(counts.values()) == 40 and set(counts) == {"3", "4", "5", "6"}
@@ -32,13 +24,13 @@ def test_an_arm_is_measured_over_length(tmp_path: Path) -> None:
     assert mean == pytest.approx(outcome.results["exact"], abs=1e-3)
 
 
-def test_data_of_two_seeds_share_the_test_sentences() -> None:
+def test_data_of_two_seeds_share_the_test_sentences():
     a, b = bottleneck.make_data(TINY, 0), bottleneck.make_data(TINY, 1)
     assert a.test == b.test and a.train != b.train and a.sha256 != b.sha256
     assert not {pair.source for pair in a.train} & {pair.source for pair in a.test}
 
 
-def test_exact_match_needs_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_match_needs_every_word(monkeypatch):
     """A model that knows all answers gets 1, and 0 once each answer lacks a word."""
     data = bottleneck.make_data(TINY, 0)
     config = bottleneck.Seq2SeqConfig(len(data.source), len(data.target), d_model=8)
@@ -52,7 +44,7 @@ def test_exact_match_needs_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bottleneck.exact_matches(model, data, known) == [right] * len(known)
 
 
-def record(arm: str, seed: int, short: float, long: float) -> Record:
+def record(arm, seed, short, long):
     return replace(
         KEPT,
         arm=arm,
@@ -66,15 +58,15 @@ def record(arm: str, seed: int, short: float, long: float) -> Record:
     )
 
 
-def test_share_weighs_lengths_by_their_counts() -> None:
+def test_share_weighs_lengths_by_their_counts():
     made = record("gru", 0, short=1.0, long=0.2)
     assert bottleneck.share(made, shortest=11) == pytest.approx(0.2)
     assert bottleneck.share(made, longest=5) == 1.0
     assert bottleneck.share(made) == pytest.approx((10 * 1 + 10 * 0.5 + 40 * 0.2) / 60)
 
 
-def test_conclusions_follow_the_numbers() -> None:
-    def outcomes(gain: float) -> list[str]:
+def test_conclusions_follow_the_numbers():
+    def outcomes(gain):
         records = [record("gru", s, 0.9 + 0.01 * s, 0.1) for s in range(5)]
         records += [record("gru-attention", s, 0.95, 0.1 + gain + 0.01 * s) for s in range(5)]
         return [c.verdict.outcome for c in answers(bottleneck.QUESTIONS, records)]
@@ -85,7 +77,7 @@ def test_conclusions_follow_the_numbers() -> None:
     assert outcomes(-0.01)[1] == "undecided"
 
 
-def test_the_live_setting_is_smaller_than_the_recorded_one() -> None:
+def test_the_live_setting_is_smaller_than_the_recorded_one():
     live = bottleneck.live_config()
     cpu = bottleneck.CPU
     assert (

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from course_lib.experiments import EXPERIMENTS, source
@@ -11,7 +9,7 @@ START = [("course_lib.main", "train")]
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     files = {
         "__init__": "",
         "main": '''"""Main."""
@@ -50,7 +48,7 @@ from course_lib.kit.far import more
     return tmp_path
 
 
-def test_names_are_followed_to_where_they_are_defined(tree: Path) -> None:
+def test_names_are_followed_to_where_they_are_defined(tree):
     assert set(reached(START, tree)) == {
         ("course_lib.main", "train"),
         ("course_lib.tools", "scale"),
@@ -76,9 +74,7 @@ def test_names_are_followed_to_where_they_are_defined(tree: Path) -> None:
         ("kit/__init__", "from course_lib.kit.far import more\n", "", False),
     ],
 )
-def test_a_digest_changes_with_what_runs_and_with_nothing_else(
-    tree: Path, name: str, was: str, now: str, changes: bool
-) -> None:
+def test_a_digest_changes_with_what_runs_and_with_nothing_else(tree, name, was, now, changes):
 
     before = digest(START, tree)
     path = tree / "course_lib" / f"{name}.py"
@@ -88,9 +84,7 @@ def test_a_digest_changes_with_what_runs_and_with_nothing_else(
     assert (digest(START, tree) != before) == changes
 
 
-def test_a_moved_module_is_digested_under_its_old_name(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_moved_module_is_digested_under_its_old_name(tree, monkeypatch):
     before = digest(START, tree)
     folder = tree / "course_lib"
     (folder / "new").mkdir()
@@ -103,12 +97,12 @@ def test_a_moved_module_is_digested_under_its_old_name(
     assert digest(START, tree) == before
 
 
-def test_what_does_not_exist_is_refused(tree: Path) -> None:
+def test_what_does_not_exist_is_refused(tree):
     with pytest.raises(ValueError, match=r"course_lib.main has no absent"):
         reached([("course_lib.main", "absent")], tree)
 
 
-def test_experiments_that_share_no_training_have_digests_of_their_own() -> None:
+def test_experiments_that_share_no_training_have_digests_of_their_own():
     names = ("cost", "scan-orders", "seq2seq-bottleneck", "vit-study", "informer-ablations")
     assert len({code_of(EXPERIMENTS[name]) for name in names}) == len(names)
     found = {module for module, _ in reached([("course_lib.experiments.cost", "EXPERIMENT")])}
@@ -116,7 +110,7 @@ def test_experiments_that_share_no_training_have_digests_of_their_own() -> None:
     assert not any("seq2seq" in module or "cifar" in module for module in found)
 
 
-def test_what_measures_the_library_reaches_it() -> None:
+def test_what_measures_the_library_reaches_it():
     found = reached([("course_tests.parity.peers.rotary", "MECHANISMS")])
     modules = {module for module, _ in found}
     assert {"course_tests.parity.peers.contract", "course_lib.positions.rotary"} <= modules

@@ -1,21 +1,11 @@
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib.data.multi30k import ParallelText
-from course_lib.experiments import (
-    SHIPPED_RESULTS,
-    load_records,
-    translator,
-)
-from course_lib.experiments.bleu import (
-    bleu_counts,
-    bleu_interval,
-    bleu_signature,
-    corpus_bleu,
-)
+from course_lib.experiments import SHIPPED_RESULTS, load_records, translator
+from course_lib.experiments.bleu import bleu_counts, bleu_interval, bleu_signature, corpus_bleu
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job
 
@@ -40,14 +30,14 @@ GERMAN = (
     ("The dog", "Two", ""),
     ("man", "grass", "street"),
 ])  # fmt: skip
-def test_the_sums_of_counts_give_the_score_of_sacrebleu(said: tuple[str, ...]) -> None:
+def test_the_sums_of_counts_give_the_score_of_sacrebleu(said):
     counts = bleu_counts(said, ENGLISH)
     expected = sacrebleu.corpus_bleu(said, [ENGLISH]).score
     assert float(corpus_bleu(counts)) == pytest.approx(expected, abs=1e-6)
     assert "tok:13a" in bleu_signature()
 
 
-def test_an_interval_holds_the_score_and_of_equal_systems_nothing_else_than_zero() -> None:
+def test_an_interval_holds_the_score_and_of_equal_systems_nothing_else_than_zero():
     said = ("A man is on the street.", "Two dogs run over grass.", "Two dogs on the grass.")
     counts = bleu_counts(said, ENGLISH).repeat(40, 1)
     low, high = bleu_interval(counts)
@@ -57,7 +47,7 @@ def test_an_interval_holds_the_score_and_of_equal_systems_nothing_else_than_zero
     assert bleu_interval(better, counts)[0] > 0
 
 
-def test_pieces_are_joined_without_loss() -> None:
+def test_pieces_are_joined_without_loss():
     pieces = translator.Pieces(ParallelText(GERMAN, ENGLISH), 120)
     for sentence in (*GERMAN, *ENGLISH):
         cut = pieces.cut(sentence)
@@ -67,7 +57,7 @@ def test_pieces_are_joined_without_loss() -> None:
 
 
 @pytest.mark.parametrize("arm", ["transformer", "gru-attention", "gru"])
-def test_an_arm_is_trained_and_measured(arm: str, tmp_path: Path) -> None:
+def test_an_arm_is_trained_and_measured(arm, tmp_path):
     small = {"d_model": 16, "n_layers": 1}
     shared = replace(translator.CPU, n_pieces=90, epochs=2, batch_size=2, beam_size=2)
     text = dict.fromkeys(("train", "valid", "test"), ParallelText(GERMAN, ENGLISH))
@@ -95,7 +85,7 @@ def test_an_arm_is_trained_and_measured(arm: str, tmp_path: Path) -> None:
     assert torch.allclose(weights.sum(-1), torch.ones(n_target + 1), atol=0.02)
 
 
-def test_the_longest_runs_that_all_arms_have_are_found() -> None:
+def test_the_longest_runs_that_all_arms_have_are_found():
     kept = load_records(SHIPPED_RESULTS, "translator")[0]
     made = [
         replace(kept, arm=arm, size=size, seed=seed)
@@ -110,7 +100,7 @@ def test_the_longest_runs_that_all_arms_have_are_found() -> None:
         translator.furthest(made, ["gru", "gru-attention"])
 
 
-def test_what_records_keep_of_sentences_gives_their_score_and_arms_are_of_one_size() -> None:
+def test_what_records_keep_of_sentences_gives_their_score_and_arms_are_of_one_size():
     records = load_records(SHIPPED_RESULTS, "translator")
     for record in records + load_records(SHIPPED_RESULTS, "translator-korean"):
         score = float(corpus_bleu(translator.counts_of(record)))

@@ -1,14 +1,11 @@
 """Runs within a time and side by side: cheapest first, cut off, failed, gone on with."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,22 +14,16 @@ import torch
 from course_lib.cli import main
 from course_lib.experiments import Experiment, Size, get, load_record, load_records
 from course_lib.experiments.record import DataUse
-from course_lib.experiments.registry import Job, Outcome
+from course_lib.experiments.registry import Outcome
 from course_lib.experiments.runner import each
-from course_lib.experiments.unattended import Report, missing, run_all
+from course_lib.experiments.unattended import missing, run_all
 from course_lib.training import fit
 
 ROW = {"epoch": 1.0, "wall_seconds": 1.0, "device_seconds": 120.0}
 
 
-def toy(
-    name: str,
-    minutes: float,
-    said: list[str],
-    do: Callable[[Job], None] = lambda job: None,
-    arms: tuple[str, ...] = ("a", "b"),
-) -> Experiment:
-    def train(job: Job) -> Outcome:
+def toy(name, minutes, said, do=lambda job: None, arms=("a", "b")):
+    def train(job):
         said.append(f"{name} {job.arm} {job.seed}")
         do(job)
         return Outcome([DataUse("none", "none", "0" * 64)], [ROW], {"score": 1.0})
@@ -41,8 +32,8 @@ def toy(
     return Experiment(name, "", {arm: {} for arm in arms}, sizes, train, ())
 
 
-def go(folder: Path, minutes: float, *what: Experiment, **kwargs: object) -> tuple[Report, str]:
-    lines: list[str] = []
+def go(folder, minutes, *what, **kwargs):
+    lines = []
     done = run_all(
         {experiment.name: experiment for experiment in what},
         minutes,
@@ -50,13 +41,13 @@ def go(folder: Path, minutes: float, *what: Experiment, **kwargs: object) -> tup
         runs_dir=folder / "runs",
         report=lines.append,
         progress=False,
-        **kwargs,  # type: ignore[arg-type]
+        **kwargs,
     )
     return done, "\n".join(lines)
 
 
-def test_the_cheapest_come_first_and_seeds_together(tmp_path: Path) -> None:
-    said: list[str] = []
+def test_the_cheapest_come_first_and_seeds_together(tmp_path):
+    said = []
     done, lines = go(tmp_path, 60, toy("dear", 5, said), toy("cheap", 1, said))
     assert said == [f"{n} {arm} {i}" for n in ("cheap", "dear") for i in (0, 1) for arm in "ab"]
     assert "cheap a: seeds 0, 1, 1 min each" in lines
@@ -68,8 +59,8 @@ def test_the_cheapest_come_first_and_seeds_together(tmp_path: Path) -> None:
     assert said == []
 
 
-def test_what_was_measured_counts_more_than_what_was_expected(tmp_path: Path) -> None:
-    said: list[str] = []
+def test_what_was_measured_counts_more_than_what_was_expected(tmp_path):
+    said = []
     go(tmp_path, 60, toy("slow", 0.5, said, arms=("a",)))
     slow = toy("slow", 0.5, said)
     results = tmp_path / "results"
@@ -82,17 +73,15 @@ def test_what_was_measured_counts_more_than_what_was_expected(tmp_path: Path) ->
     ]  # fmt: skip
 
 
-def test_a_dry_run_prints_the_bill_and_runs_nothing(tmp_path: Path) -> None:
-    said: list[str] = []
+def test_a_dry_run_prints_the_bill_and_runs_nothing(tmp_path):
+    said = []
     done, lines = go(tmp_path, 3, toy("x", 1.25, said), dry_run=True)
     assert said == [] and done.left == 4 and "the time is up" not in str(done)
     assert "about 5 min; 2 of them are expected to fit into 3 min" in lines
 
 
-def until_the_alarm(job: Job) -> None:
-    """Trains for three epochs; then the alarm rings."""
-
-    def batches(epoch: int) -> list[torch.Tensor]:
+def until_the_alarm(job):
+    def batches(epoch):
         if epoch == 3:
             signal.raise_signal(signal.SIGALRM)
         return [torch.ones(2, 1)]
@@ -103,8 +92,8 @@ def until_the_alarm(job: Job) -> None:
         checkpoint=job.checkpoint)  # fmt: skip
 
 
-def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path: Path) -> None:
-    said: list[str] = []
+def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path):
+    said = []
     quick, long = toy("quick", 1, said), toy("long", 9, said, until_the_alarm)
     handler = signal.getsignal(signal.SIGALRM)
     done, _ = go(tmp_path, 60, quick, long)
@@ -119,14 +108,14 @@ def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path: Path) -
     assert (len(rest.written), rest.left) == (4, 0) and not list(kept.parent.iterdir())
 
 
-def test_the_alarm_rings_in_time(tmp_path: Path) -> None:
+def test_the_alarm_rings_in_time(tmp_path):
     done, _ = go(tmp_path, 0.5 / 60, toy("long", 9, [], lambda job: time.sleep(600)))
     assert (done.written, done.left, done.cut_off) == ([], 4, True)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_where_no_alarm_can_be_set_the_run_under_way_is_the_last(tmp_path: Path) -> None:
-    found: list[Report] = []
+def test_where_no_alarm_can_be_set_the_run_under_way_is_the_last(tmp_path):
+    found = []
     slow = toy("slow", 1, [], lambda job: time.sleep(0.3))
     worker = threading.Thread(target=lambda: found.append(go(tmp_path, 0.1 / 60, slow)[0]))
     worker.start()
@@ -134,8 +123,8 @@ def test_where_no_alarm_can_be_set_the_run_under_way_is_the_last(tmp_path: Path)
     assert (len(found[0].written), found[0].left, found[0].cut_off) == (1, 3, True)
 
 
-def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    def fail(job: Job) -> None:
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
+    def fail(job):
         if job.arm == "a":
             raise FloatingPointError("loss is nan at step 3")
 
@@ -146,14 +135,12 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("minutes", [0, -1, float("nan")])
-def test_no_time_is_refused(tmp_path: Path, minutes: float) -> None:
+def test_no_time_is_refused(tmp_path, minutes):
     with pytest.raises(ValueError, match="expected more than 0"):
         go(tmp_path, minutes, toy("x", 1, []))
 
 
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(tmp_path, monkeypatch, capsys):
     from course_lib import experiments
 
     monkeypatch.chdir(Path(__file__).parents[2])
@@ -173,7 +160,7 @@ QUICK = "copy-both-ways-none"
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -181,12 +168,12 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_run_that_fails_lets_the_other_end_and_is_told(tmp_path: Path) -> None:
+def test_a_run_that_fails_lets_the_other_end_and_is_told(tmp_path):
     # A folder stands where the record of seed 0 is to be.
     (tmp_path / "order-tasks" / f"{QUICK}-cpu-0.json" / "x").mkdir(parents=True)
     what, done = get("order-tasks"), {}
     todo = [(what, QUICK, seed) for seed in (0, 1)]
-    numbers: list[int] = []
+    numbers = []
     for work, made in each(
         todo, 2, lambda i, _: numbers.append(i), "cpu", tmp_path, tmp_path / "runs", "cpu", False
     ):
@@ -197,7 +184,7 @@ def test_a_run_that_fails_lets_the_other_end_and_is_told(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
-def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path: Path) -> None:
+def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path):
     command = ["run", "order-tasks", "--arms", QUICK, "--seeds", *map(str, range(40))]
     process = subprocess.Popen(
         [sys.executable, "-m", "course_lib.cli", *command, "--jobs", "2", "--results", tmp_path],
@@ -206,7 +193,6 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path: Path) -> None:
     )  # fmt: skip
     while not list(tmp_path.glob("order-tasks/*.json")) and process.poll() is None:
         time.sleep(0.1)
-    # To the parent alone, which has to end the others.
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate()
     assert process.returncode == 130 and "again to resume" in error, error
@@ -218,7 +204,7 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path: Path) -> None:
     assert not _lives(process.pid)
 
 
-def _lives(group: int) -> bool:
+def _lives(group):
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -226,9 +212,7 @@ def _lives(group: int) -> bool:
     return True
 
 
-def test_what_cannot_be_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_is_refused(capsys, monkeypatch):
     assert main(["run", "cost", "--jobs", "0"]) == 2 and "--jobs 0" in capsys.readouterr().err
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(["run", "cost", "--device", "cuda"]) == 2

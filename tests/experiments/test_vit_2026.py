@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from course_lib.experiments import image_models, vit_2026, vit_ablations
 from course_lib.experiments.image_models import ModelRun
@@ -20,7 +20,6 @@ from course_lib.experiments.vit_2026 import (
 )
 from course_lib.experiments.vit_ablations import make_model
 from course_lib.training import count_parameters
-from course_lib.vit import ViT
 
 D, H, L = 16, 2, 2
 SMALL = replace(CurrentRun(**EXPERIMENT.config("vit", "day")),
@@ -37,15 +36,15 @@ ADDED = {
 }
 
 
-def small(arm: str) -> ViT:
+def small(arm):
     return make_current(replace(SMALL, **ARMS[arm]), seed=0)
 
 
-def root_mean_square(x: Tensor) -> Tensor:
+def root_mean_square(x):
     return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
 
 
-def test_the_plain_arm_is_the_transformer_of_image_models() -> None:
+def test_the_plain_arm_is_the_transformer_of_image_models():
     ours, theirs = EXPERIMENT.config("vit", "day"), image_models.EXPERIMENT.config("vit", "day")
     of_both = {field.name for field in fields(ModelRun)}
     assert {k: v for k, v in ours.items() if k in of_both} == theirs
@@ -54,7 +53,7 @@ def test_the_plain_arm_is_the_transformer_of_image_models() -> None:
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_an_arm_takes_a_step_that_moves_all_its_numbers(arm: str) -> None:
+def test_an_arm_takes_a_step_that_moves_all_its_numbers(arm):
     model = small(arm)
     assert count_parameters(model) - count_parameters(small("vit")) == ADDED[arm]
     config = EXPERIMENT.config(arm, "day")
@@ -72,7 +71,7 @@ def test_an_arm_takes_a_step_that_moves_all_its_numbers(arm: str) -> None:
     assert all(name.endswith("k_proj.bias") for name in still), still
 
 
-def test_rms_norm_keeps_the_mean_of_a_token() -> None:
+def test_rms_norm_keeps_the_mean_of_a_token():
     model = small("rms-norm")
     assert not any(isinstance(part, nn.LayerNorm) for part in model.modules())
     x = torch.randn(2, 5, D) + 3
@@ -80,7 +79,7 @@ def test_rms_norm_keeps_the_mean_of_a_token() -> None:
 
 
 @pytest.mark.parametrize("arm", ["qk-norm", "all"])
-def test_queries_and_keys_are_normalised_in_each_head(arm: str) -> None:
+def test_queries_and_keys_are_normalised_in_each_head(arm):
     model = small(arm)
     attend = model.blocks[0].attention
     assert isinstance(attend, QKNormAttention)
@@ -103,7 +102,7 @@ def test_queries_and_keys_are_normalised_in_each_head(arm: str) -> None:
     assert torch.allclose(attend(x, rotate=rotate, return_weights=True)[0], wanted, atol=1e-5)
 
 
-def test_registers_are_seen_by_patches_and_not_by_the_classifier() -> None:
+def test_registers_are_seen_by_patches_and_not_by_the_classifier():
     model = small("registers").eval()
     assert model.n_prefix == 4
     x, weights = model.encode(PICTURES, return_weights=True)
@@ -118,12 +117,12 @@ def test_registers_are_seen_by_patches_and_not_by_the_classifier() -> None:
 
 
 @pytest.mark.parametrize("arm", ["vit", "registers"])
-def test_lengths_are_those_of_patches_before_the_last_norm(arm: str) -> None:
+def test_lengths_are_those_of_patches_before_the_last_norm(arm):
     model = small(arm).eval()
     made = []
 
     class Tenfold(nn.Module):
-        def forward(self, x: Tensor, **_: object) -> Tensor:
+        def forward(self, x, **_):
             x = x.clone()
             x[:, : model.n_prefix] = 1e4
             x[:, -1] *= 10
@@ -140,11 +139,8 @@ def test_lengths_are_those_of_patches_before_the_last_norm(arm: str) -> None:
     assert said["above_2"] == said["above_4"] == pytest.approx(1 / 64)
 
 
-def test_a_run_keeps_accuracy_and_lengths(shapes_as_cifar: None, tmp_path: Path) -> None:
-    config = vit_ablations.as_config(
-        replace(SMALL, **ARMS["all"], n_train=50, n_watched=20, epochs=1)
-    )
-    job = Job("all", config, 0, torch.device("cpu"), tmp_path / "c.pt", False)
-    outcome = EXPERIMENT.train(job)
+def test_a_run_keeps_accuracy_and_lengths(shapes_as_cifar, train):
+    run = replace(SMALL, **ARMS["all"], n_train=50, n_watched=20, epochs=1)
+    outcome = train(EXPERIMENT, vit_ablations.as_config(run))
     assert outcome.weights is None and outcome.results["patch_norms"]["median"] > 0
     assert {"accuracy", "mirrored_accuracy", "n_parameters"} < outcome.results.keys()

@@ -1,7 +1,6 @@
 """A vision transformer with parts taken out, and on CIFAR-10 as it is."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,24 +12,26 @@ from course_lib.experiments import (
     vit_questions,
     vit_rivals,
 )
-from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_ablations import CPU, SeeingRun, make_model
 from course_lib.hybrid import Hybrid
 from course_lib.resnet import ResNet
 from course_lib.vit import ViT, ViTConfig
 
-SMALL = {"n_train": 200, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2, "n_heads": 2,
-         "d_ff": 32}  # fmt: skip
+SMALL = {"n_train": 200, "n_watched": 20, "epochs": 2, "d_model": 16, "n_layers": 2}
+SMALL |= {"n_heads": 2, "d_ff": 32}
+pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 
-def train(folder: Path, arm: str = "whole", **changes: object) -> Outcome:
-    config = asdict(CPU) | SMALL | changes
-    job = Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False)
-    return vit_ablations.EXPERIMENT.train(job)
+@pytest.fixture
+def run(train):
+    def run(arm="whole", **changes):
+        return train(vit_ablations.EXPERIMENT, asdict(CPU) | SMALL | changes, arm)
+
+    return run
 
 
-def test_a_run_reports_all_test_images_and_distances(shapes_as_cifar: None, tmp_path: Path) -> None:
-    outcome = train(tmp_path)
+def test_a_run_reports_all_test_images_and_distances(run):
+    outcome = run()
     assert outcome.data[0].variant == "shapes" and outcome.weights is None
     assert 0 <= outcome.results["accuracy"] <= 1
     wanted = ["1.1", "1.2", "2.1", "2.2"]
@@ -40,13 +41,13 @@ def test_a_run_reports_all_test_images_and_distances(shapes_as_cifar: None, tmp_
     assert outcome.results["attention_distance_at_start"] != outcome.results["attention_distance"]
 
 
-def test_a_share_of_the_images_takes_as_many_steps(shapes_as_cifar: None, tmp_path: Path) -> None:
-    whole, few = train(tmp_path / "a"), train(tmp_path / "b", share=0.5)
+def test_a_share_of_the_images_takes_as_many_steps(run):
+    whole, few = run(), run(share=0.5)
     assert (len(whole.metrics), len(few.metrics)) == (2, 4)
 
 
-def test_what_is_hidden_changes_nothing(shapes_as_cifar: None, tmp_path: Path) -> None:
-    hidden = train(tmp_path / "a", visible=0, epochs=1)
+def test_what_is_hidden_changes_nothing(run):
+    hidden = run(visible=0, epochs=1)
     # One colour in place of all pictures gets one answer: as many are right as one class has.
     labels = vit_ablations.load_cifar10("test").labels
     shares = (labels.bincount() / len(labels)).tolist()
@@ -54,22 +55,21 @@ def test_what_is_hidden_changes_nothing(shapes_as_cifar: None, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("kind", "made"), [("vit", ViT), ("resnet", ResNet), ("hybrid", Hybrid)])
-def test_kinds_of_networks(kind: str, made: type) -> None:
-    network = make_model(replace(CPU, kind=kind), 0)  # type: ignore[arg-type]
+def test_kinds_of_networks(kind, made):
+    network = make_model(replace(CPU, kind=kind), 0)
     assert isinstance(network, made)
     assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
-def test_a_resnet_of_seed_0_keeps_its_weights(shapes_as_cifar: None, tmp_path: Path) -> None:
-    kept = train(tmp_path, "resnet", kind="resnet", epochs=1).weights
-    assert kept is not None
+def test_a_resnet_of_seed_0_keeps_its_weights(run):
+    kept = run("resnet", kind="resnet", epochs=1).weights
     config, variant = kept[1]["config"], kept[1]["variant"]
     assert '"kind": "resnet"' in config and variant == "shapes"
 
 
 @pytest.mark.parametrize("module", [vit_ablations, vit_questions, vit_rivals])
-def test_arms_change_settings_that_there_are(module: object) -> None:
-    for name, changes in module.ARMS.items():  # type: ignore[attr-defined]
+def test_arms_change_settings_that_there_are(module):
+    for name, changes in module.ARMS.items():
         made = SeeingRun(**(asdict(CPU) | changes))
         assert (made == CPU) == (name in ("whole", "vit"))
 
@@ -77,37 +77,16 @@ def test_arms_change_settings_that_there_are(module: object) -> None:
 EXPERIMENT = EXPERIMENTS["vit-cifar10"]
 
 
-def job(folder: Path, **changes: object) -> Job:
-    small = {"n_train": 200, "epochs": 2, "d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 32}
-    config = EXPERIMENT.config("fixed", "cpu") | small | changes
-    return Job("fixed", config, 0, torch.device("cpu"), folder / "c.pt", False)
-
-
-def test_a_run_reports_accuracy_and_data(shapes_as_cifar: None, tmp_path: Path) -> None:
-    outcome = EXPERIMENT.train(job(tmp_path))
-    assert outcome.data[0].variant == "shapes"
-    assert [row["epoch"] for row in outcome.metrics] == [1, 2]
-    assert outcome.results["accuracy"] == outcome.metrics[-1]["accuracy"]
-    assert 0 <= outcome.results["accuracy"] <= 1
-
-
-def test_the_arm_decides_about_positions(shapes_as_cifar: None, tmp_path: Path) -> None:
-    fixed = EXPERIMENT.train(job(tmp_path / "a"))
-    none = EXPERIMENT.train(job(tmp_path / "b", positions="none"))
-    assert fixed.metrics[0]["loss"] != none.metrics[0]["loss"]
-    assert fixed.results["n_parameters"] == none.results["n_parameters"]
-
-
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
-def test_both_optimisers_and_crops_run(
-    shapes_as_cifar: None, tmp_path: Path, optimizer: str
-) -> None:
+def test_both_optimisers_and_crops_run(train, optimizer):
     changes = {"optimizer": optimizer, "epochs": 1, "learning_rate": 0.01, "crop": True}
-    outcome = EXPERIMENT.train(job(tmp_path, **changes))
+    changes |= {"n_watched": 50}  # all of them
+    outcome = train(EXPERIMENT, EXPERIMENT.config("fixed", "cpu") | SMALL | changes)
     assert outcome.metrics[0]["lr"] < 0.01
+    assert outcome.results["accuracy"] == outcome.metrics[-1]["accuracy"]
 
 
-def test_full_is_the_setting_of_the_report() -> None:
+def test_full_is_the_setting_of_the_report():
     full = vit_ablations.SeeingRun(**EXPERIMENT.config("fixed", "full"))
     assert (full.epochs, full.batch_size, full.learning_rate, full.weight_decay) == (
         300,
@@ -123,7 +102,7 @@ def test_full_is_the_setting_of_the_report() -> None:
     assert sum(p.numel() for p in ViT(config).parameters()) == 6_347_082
 
 
-def test_crops_are_windows_of_the_padded_image() -> None:
+def test_crops_are_windows_of_the_padded_image():
     images = torch.randint(1, 256, (64, 3, 32, 32), dtype=torch.uint8)
     made = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=True)
     padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
@@ -146,7 +125,7 @@ def test_crops_are_windows_of_the_padded_image() -> None:
     assert len(shifts) > 30 and {flipped for flipped, _, _ in shifts} == {True, False}
 
 
-def test_without_crop_images_are_only_flipped() -> None:
+def test_without_crop_images_are_only_flipped():
     images = torch.randint(0, 256, (200, 3, 8, 8), dtype=torch.uint8)
     made = vit_cifar10.augment(images, torch.Generator().manual_seed(0), crop=False)
     same = (made == images).flatten(1).all(dim=1)

@@ -1,9 +1,6 @@
 """Long runs of a vision transformer: what is kept of them, and what is said of the columns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,35 +14,36 @@ from course_lib.experiments import (
     vit_recipe,
 )
 from course_lib.experiments.questions import answers
-from course_lib.experiments.record import Record
-from course_lib.experiments.registry import Job, Outcome
 from course_lib.experiments.vit_curves import EPOCHS, by_epoch
 from course_lib.training import write_tensors
 from course_lib.vit import load_kept
 
 KEPT = load_record(SHIPPED_RESULTS / "cost" / "full-cpu-0.json")
 
-# The report's table V.B.
-PRINTED: dict[str, tuple[float, ...]] = {
+PRINTED = {
     "training_loss": (2.134, 0.842, 0.312, 0.098, 0.043),
     "validation_loss": (2.089, 0.891, 0.478, 0.395, 0.421),
     "validation_accuracy": (0.283, 0.712, 0.857, 0.911, 0.931),
 }
 
 
-def train(folder: Path) -> Outcome:
-    """Eleven epochs of a tiny model."""
-    small = {"n_train": 60, "n_watched": 20, "epochs": 11, "d_model": 16, "n_layers": 1,
-             "n_heads": 2, "d_ff": 16}  # fmt: skip
-    config = vit_curves.EXPERIMENT.config("whole", "cpu") | small
-    job = Job("whole", config, 0, torch.device("cpu"), folder / "c.pt", False)
-    return vit_curves.EXPERIMENT.train(job)
+SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16}
 
 
-def test_a_run_keeps_every_epoch_and_those_of_the_table(
-    shapes_as_cifar: None, tmp_path: Path
-) -> None:
-    outcome = train(tmp_path)
+@pytest.fixture
+def recipe(train):
+    small = SMALL | {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_ff": 32}
+
+    def recipe(arm, seed=0):
+        config = vit_recipe.CPU | vit_recipe.ARMS[arm] | small
+        return train(vit_recipe.EXPERIMENT, config, arm, seed)
+
+    return recipe
+
+
+def test_a_run_keeps_every_epoch_and_those_of_the_table(train):
+    small = SMALL | {"n_train": 60, "n_watched": 20, "epochs": 11}
+    outcome = train(vit_curves.EXPERIMENT, vit_curves.EXPERIMENT.config("whole", "cpu") | small)
     rows = outcome.metrics
     assert [row["epoch"] for row in rows] == list(range(1, 12))
     assert outcome.results["validation_loss"] == {"10": rows[9]["test_loss"]}
@@ -59,7 +57,7 @@ def test_a_run_keeps_every_epoch_and_those_of_the_table(
     assert outcome.results["calibration_error"] != rows[-1]["calibration_error"]
 
 
-def record(seed: int, columns: dict[str, tuple[float, ...]], worse: float = 0.0) -> Record:
+def record(seed, columns, worse=0.0):
     """A run with these numbers, and a calibration error that grows from epoch to epoch."""
     errors = tuple(0.1 * (i + 1) + 0.01 * seed for i in range(len(EPOCHS)))
     results = {
@@ -74,7 +72,7 @@ def record(seed: int, columns: dict[str, tuple[float, ...]], worse: float = 0.0)
     return replace(run, finished="2026-11-25T00:00:00+00:00")
 
 
-def test_the_reports_own_columns_stand() -> None:
+def test_the_reports_own_columns_stand():
     said = answers(vit_curves.QUESTIONS, [record(seed, PRINTED) for seed in range(3)])
     assert {c.verdict.outcome for c in said} == {"holds"}
     assert [c.key for c in said] == ["table", "calibration", "learns"]
@@ -82,18 +80,18 @@ def test_the_reports_own_columns_stand() -> None:
     assert answers(vit_curves.QUESTIONS, []) == []
 
 
-def test_a_loss_that_goes_on_falling_does_not_stand() -> None:
+def test_a_loss_that_goes_on_falling_does_not_stand():
     falling = [record(seed, PRINTED, worse=-0.2) for seed in range(3)]
     said = {c.key: c.verdict.outcome for c in answers(vit_curves.QUESTIONS, falling)}
     assert said == {"table": "fails", "calibration": "holds", "learns": "holds"}
 
 
-def test_epochs_that_were_not_run_have_no_number() -> None:
+def test_epochs_that_were_not_run_have_no_number():
     row = {"loss": 1.0, "test_loss": 1.0, "accuracy": 0.5, "calibration_error": 0.1}
     assert list(by_epoch([row] * 100)["training_loss"]) == ["10", "50", "100"]
 
 
-def test_the_small_size_keeps_the_reports_recipe() -> None:
+def test_the_small_size_keeps_the_reports_recipe():
     cpu, full = (vit_curves.EXPERIMENT.sizes[size].config for size in ("cpu", "full"))
     smaller = {"patch_size", "d_model", "n_layers", "n_heads", "d_ff", "n_train", "n_watched"}
     assert {key for key in full if cpu[key] != full[key]} == smaller
@@ -103,16 +101,8 @@ def test_the_small_size_keeps_the_reports_recipe() -> None:
 pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 
-def job(folder: Path, arm: str = "few", seed: int = 0, **changes: object) -> Job:
-    small = {"n_train": 100, "n_watched": 40, "epochs": 2, "batch_size": 50, "d_model": 16,
-             "n_layers": 1, "n_heads": 2, "d_ff": 32}  # fmt: skip
-    config = vit_recipe.CPU | vit_recipe.ARMS[arm] | small | changes
-    return Job(arm, config, seed, torch.device("cpu"), folder / f"{arm}.pt", False)
-
-
-def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> None:
-    outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, "many"))
-    assert outcome.weights is not None
+def test_what_is_kept_gives_the_results_that_are_recorded(recipe, tmp_path):
+    outcome = recipe("many")
     write_tensors(tmp_path / "many-cpu-0.safetensors", *outcome.weights)
     kept = load_kept("many", tmp_path)
     right = (kept.logits.argmax(-1) == kept.labels).float().mean().item()
@@ -123,23 +113,19 @@ def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path: Path) -> Non
         torch.testing.assert_close(kept.model(images), kept.logits, atol=2e-3, rtol=2e-3)
 
 
-def test_only_the_first_seed_of_two_arms_is_kept(tmp_path: Path) -> None:
-    assert vit_recipe.EXPERIMENT.train(job(tmp_path / "a", "few", seed=1)).weights is None
-    assert vit_recipe.EXPERIMENT.train(job(tmp_path / "b", "augmented")).weights is None
-    kept = vit_recipe.EXPERIMENT.train(job(tmp_path / "c", "few")).weights
+def test_only_the_first_seed_of_two_arms_is_kept(recipe):
+    assert recipe("few", seed=1).weights is None and recipe("augmented").weights is None
+    kept = recipe("few").weights
     assert kept is not None and set(kept[0]) == {"logits", "labels"}
 
 
-def test_arms_are_trained_differently(tmp_path: Path) -> None:
-    losses = set()
-    for arm in vit_recipe.ARMS:
-        outcome = vit_recipe.EXPERIMENT.train(job(tmp_path, arm))
-        assert [row["epoch"] for row in outcome.metrics] == [1, 2]
-        losses.add(outcome.metrics[-1]["loss"])
-    assert len(losses) == len(vit_recipe.ARMS)
+def test_arms_are_trained_differently(recipe):
+    outcomes = [recipe(arm) for arm in vit_recipe.ARMS]
+    assert all([row["epoch"] for row in outcome.metrics] == [1, 2] for outcome in outcomes)
+    assert len({outcome.metrics[-1]["loss"] for outcome in outcomes}) == len(outcomes)
 
 
-def test_all_arms_take_the_same_number_of_steps() -> None:
+def test_all_arms_take_the_same_number_of_steps():
     steps = {
         config["epochs"] * config["n_train"] // config["batch_size"]
         for config in (vit_recipe.EXPERIMENT.config(arm, "cpu") for arm in vit_recipe.ARMS)

@@ -1,33 +1,30 @@
 """What else changes a vision transformer: teachers, pictures, positions, and what is watched."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
-from course_lib.experiments import (
-    vit_positions,
-    vit_study,
-)
-from course_lib.experiments.registry import Job, Outcome
+from course_lib.experiments import vit_positions, vit_study
 from course_lib.experiments.vit_study import StudyRun
 
-SMALL = {"n_train": 100, "n_watched": 20, "n_test": 40, "n_mapped": 4, "epochs": 2, "d_model": 16,
-         "n_layers": 2, "n_heads": 2, "d_ff": 32}  # fmt: skip
+SMALL = {"n_train": 100, "n_watched": 20, "n_test": 40, "n_mapped": 4, "epochs": 2}
+SMALL |= {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32}
 
 
-def train(folder: Path, arm: str, **changes: Any) -> Outcome:
-    config = vit_study.EXPERIMENT.config(arm, "cpu") | SMALL | changes
-    job = Job(arm, config, 0, torch.device("cpu"), folder / "c.pt", False)
-    return vit_study.EXPERIMENT.train(job)
+pytestmark = pytest.mark.usefixtures("shapes_as_cifar")
 
 
-def test_layers_are_watched_after_every_epoch(shapes_as_cifar: None, tmp_path: Path) -> None:
-    rows = train(tmp_path, "whole").metrics
+@pytest.fixture
+def run(train):
+    def run(arm, **changes):
+        config = vit_study.EXPERIMENT.config(arm, "cpu") | SMALL | changes
+        return train(vit_study.EXPERIMENT, config, arm)
+
+    return run
+
+
+def test_layers_are_watched_after_every_epoch(run):
+    rows = run("whole").metrics
     assert len(rows) == 2
     for row in rows:
         assert all(0 < row[f"distance_{layer}"] < math.hypot(24, 24) for layer in (1, 2))
@@ -36,8 +33,8 @@ def test_layers_are_watched_after_every_epoch(shapes_as_cifar: None, tmp_path: P
     assert rows[0]["entropy_1"] != rows[1]["entropy_1"]
 
 
-def test_a_teacher_teaches(shapes_as_cifar: None, tmp_path: Path) -> None:
-    told = {arm: train(tmp_path / arm, arm) for arm in ("whole", "soft-teacher", "hard-teacher")}
+def test_a_teacher_teaches(run):
+    told = {arm: run(arm) for arm in ("whole", "soft-teacher", "hard-teacher")}
     losses = {arm: outcome.metrics[-1]["loss"] for arm, outcome in told.items()}
     assert len(set(losses.values())) == 3
     assert "accuracy_of_the_teacher" not in told["whole"].results
@@ -47,20 +44,14 @@ def test_a_teacher_teaches(shapes_as_cifar: None, tmp_path: Path) -> None:
         assert more == 16 + 10 * 17
 
 
-def test_convolutions_have_no_maps_and_no_token_for_a_teacher(
-    shapes_as_cifar: None, tmp_path: Path
-) -> None:
-    rows = train(tmp_path, "hybrid", d_model=32, n_heads=1, n_layers=3).metrics
+def test_convolutions_have_no_maps_and_no_token_for_a_teacher(run):
+    rows = run("hybrid", d_model=32, n_heads=1, n_layers=3).metrics
     assert not any(name.startswith(("distance", "entropy")) for name in rows[0])
     with pytest.raises(ValueError, match="kind is 'hybrid', wanted 'vit' for a teacher"):
-        train(tmp_path / "b", "hybrid", teacher="soft")
+        run("hybrid", teacher="soft")
 
 
-def test_few_pictures_are_seen_more_often(shapes_as_cifar: None, tmp_path: Path) -> None:
-    assert len(train(tmp_path, "share-20").metrics) == 10
-
-
-def test_the_reports_models_take_as_many_steps_on_as_many_pictures() -> None:
+def test_the_reports_models_take_as_many_steps_on_as_many_pictures():
     arms = [vit_study.EXPERIMENT.config(arm, "cpu") for arm in vit_study.ARMS if "few" in arm]
     free = {"kind", "patch_size", "crop", "n_mapped"}
     assert len(arms) == 4
@@ -69,7 +60,7 @@ def test_the_reports_models_take_as_many_steps_on_as_many_pictures() -> None:
 
 
 @pytest.mark.parametrize("module", [vit_study, vit_positions])
-def test_arms_change_one_thing(module: Any) -> None:
+def test_arms_change_one_thing(module):
     cpu = module.EXPERIMENT.sizes["cpu"].config
     for changes in module.ARMS.values():
         StudyRun(**(dict(cpu) | changes))

@@ -1,13 +1,11 @@
 """The writer: how it starts, what it is trained on, and that all of the text is measured."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer import ARMS, EXPERIMENT, WriterConfig, gpt2_start, nats
 from course_lib.whole import GPT
 
@@ -17,13 +15,13 @@ TINY = replace(
 
 
 @pytest.fixture
-def model() -> GPT:
+def model():
     torch.manual_seed(0)
     return GPT(5, 8, d_model=8, n_heads=2, d_ff=8, n_layers=2)
 
 
 @pytest.mark.parametrize("n", [2, 9, 17, 20])
-def test_every_token_but_the_first_is_measured_once(model: GPT, n: int) -> None:
+def test_every_token_but_the_first_is_measured_once(model, n):
     tokens = torch.randint(5, (n,), generator=torch.Generator().manual_seed(n))
     with torch.no_grad():
         one_by_one = [
@@ -34,7 +32,7 @@ def test_every_token_but_the_first_is_measured_once(model: GPT, n: int) -> None:
     assert nats(model, tokens, 8) == pytest.approx(mean, abs=1e-5)
 
 
-def test_a_start_as_in_gpt2_is_small_and_smaller_at_the_ends_of_sub_layers() -> None:
+def test_a_start_as_in_gpt2_is_small_and_smaller_at_the_ends_of_sub_layers():
     model = GPT(200, 64, d_model=64, n_heads=4, d_ff=256, n_layers=8)
     gpt2_start(model)
     block = model.blocks[0]
@@ -45,11 +43,10 @@ def test_a_start_as_in_gpt2_is_small_and_smaller_at_the_ends_of_sub_layers() -> 
     assert block.attention_norm.weight.eq(1).all()
 
 
-def test_an_arm_is_trained_and_what_it_generates_is_kept(course_data: Path, tmp_path: Path) -> None:
+def test_an_arm_is_trained_and_what_it_generates_is_kept(course_data, train):
     for arm in ("characters", "byte-pairs"):
         config = asdict(TINY) | ARMS[arm] | {"n_merges": 20 * (arm == "byte-pairs")}
-        job = Job(arm, config, 0, torch.device("cpu"), tmp_path / f"{arm}.pt", False)
-        outcome = EXPERIMENT.train(job)
+        outcome = train(EXPERIMENT, config, arm)
         assert outcome.results["n_tokens"] == 65 + config["n_merges"]
         assert outcome.results["validation_loss"] < 4.6
         bits = outcome.results["validation_loss"] / 0.6931 / outcome.results["characters_per_token"]

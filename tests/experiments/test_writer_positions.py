@@ -1,22 +1,18 @@
 """Positions on Shakespeare: the speeds of the three extensions, and what a run keeps."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer_positions import EXPERIMENT, PlacesConfig, Turning, extensions
 from course_lib.positions import Rotary, rotary_frequencies
 
-TINY = replace(
-    PlacesConfig(), n_layers=1, length=16, n_test=3, d_model=16, d_ff=8, batch_size=2, epochs=2,
-    steps=2, warmup=1,
-)  # fmt: skip
+TINY_POSITIONS = replace(PlacesConfig(), n_layers=1, length=16, n_test=3, d_model=16, d_ff=8)
+TINY_POSITIONS = replace(TINY_POSITIONS, batch_size=2, epochs=2, steps=2, warmup=1)
 
 
-def test_turning_at_the_usual_speeds_is_a_rotary_layer() -> None:
+def test_turning_at_the_usual_speeds_is_a_rotary_layer():
     q, k = torch.randn(2, 1, 2, 9, 8).unbind(0)
     for got, want in zip(
         Turning(rotary_frequencies(8))(q, k), Rotary(8, max_len=9)(q, k), strict=True
@@ -24,7 +20,7 @@ def test_turning_at_the_usual_speeds_is_a_rotary_layer() -> None:
         torch.testing.assert_close(got, want)
 
 
-def test_each_extension_changes_the_speeds_as_its_paper_says() -> None:
+def test_each_extension_changes_the_speeds_as_its_paper_says():
     speeds = rotary_frequencies(32)
     ways = extensions(32, 64, 4)
     torch.testing.assert_close(ways["interpolation"].speeds, speeds / 4)
@@ -38,12 +34,8 @@ def test_each_extension_changes_the_speeds_as_its_paper_says() -> None:
     assert ways["YaRN"].factor == pytest.approx(1.1386, abs=1e-4)
 
 
-def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(
-    course_data: Path, tmp_path: Path
-) -> None:
+def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(course_data, train):
     for arm in ("rotary", "alibi"):
-        config = asdict(replace(TINY, positions=arm))
-        job = Job(arm, config, 0, torch.device("cpu"), tmp_path / f"{arm}.pt", False)
-        results = EXPERIMENT.train(job).results
+        results = train(EXPERIMENT, asdict(replace(TINY_POSITIONS, positions=arm)), arm).results
         assert [*results["loss_by_place"]] == ["8", "16", "32", "64"] and len(results["curve"]) == 8
         assert ("extended" in results) == (arm == "rotary")

@@ -1,12 +1,10 @@
 """The rewarded writer: what the rule accepts, what a reply is, and which way the loss points."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 import torch
 
-from course_lib.experiments.registry import Job
 from course_lib.experiments.writer_reward import (
     EXPERIMENT,
     Replies,
@@ -14,13 +12,13 @@ from course_lib.experiments.writer_reward import (
     exclaims,
     reinforce,
 )
-from course_lib.trained import TrainedWriter, load_writer
+from course_lib.trained import load_writer
 
-TINY = replace(RewardConfig(), prompt=4, reply=3, n_test=2, batch_size=2, epochs=2, steps=1)
+TINY_REWARD = replace(RewardConfig(), prompt=4, reply=3, n_test=2, batch_size=2, epochs=2, steps=1)
 
 
 @pytest.fixture(scope="module")
-def writer() -> TrainedWriter:
+def writer():
     return load_writer()
 
 
@@ -28,13 +26,11 @@ def writer() -> TrainedWriter:
     ("reply", "obeys"),
     [("O!\n", True), ("O!", False), ("O! no\n", False), ("\nO!\n", False), ("O\nno!\n", False)],
 )
-def test_the_first_line_has_to_end_with_the_mark(reply: str, obeys: bool) -> None:
+def test_the_first_line_has_to_end_with_the_mark(reply, obeys):
     assert exclaims(reply) == obeys
 
 
-def test_a_reply_ends_with_its_line_and_its_probability_is_that_of_its_tokens(
-    writer: TrainedWriter,
-) -> None:
+def test_a_reply_ends_with_its_line_and_its_probability_is_that_of_its_tokens(writer):
     torch.manual_seed(0)
     prompts = torch.tensor([writer.tokenizer.encode("JULIET:\n")] * 20)
     replies = Replies(writer.model, writer.tokenizer, prompts, 12)
@@ -50,7 +46,7 @@ def test_a_reply_ends_with_its_line_and_its_probability_is_that_of_its_tokens(
     torch.testing.assert_close(got, expected)
 
 
-def test_a_step_makes_rewarded_replies_more_probable() -> None:
+def test_a_step_makes_rewarded_replies_more_probable():
     writer, first = load_writer(), load_writer().model
     torch.manual_seed(0)
     prompts = torch.tensor([writer.tokenizer.encode("JULIET:\n")] * 8)
@@ -60,16 +56,13 @@ def test_a_step_makes_rewarded_replies_more_probable() -> None:
     reinforce(writer.model, first, replies, 0.1).backward()
     with torch.no_grad():
         for weights in writer.model.parameters():
-            assert weights.grad is not None
             weights.sub_(weights.grad, alpha=1e-3)
         gain = replies.log_p(writer.model) - before
     assert gain[0] > 0 and gain[0] == gain.max()
 
 
-def test_a_run_keeps_what_is_measured_before_and_after(course_data: Path, tmp_path: Path) -> None:
-    config = asdict(replace(TINY, penalty=0.1, warmup=0))
-    job = Job("penalty", config, 0, torch.device("cpu"), tmp_path / "a.pt", False)
-    outcome = EXPERIMENT.train(job)
+def test_a_run_keeps_what_is_measured_before_and_after(course_data, train):
+    outcome = train(EXPERIMENT, asdict(replace(TINY_REWARD, penalty=0.1, warmup=0)), "penalty")
     before, after = outcome.results["before"], outcome.results["after"]
     assert before["divergence"] == pytest.approx(0, abs=1e-5)
     assert before["validation_loss"] != after["validation_loss"]

@@ -1,7 +1,5 @@
 """Networks that learn to read backwards, as the page has them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -21,7 +19,7 @@ from course_lib.transformer.depth import ARRANGEMENTS
 from course_tests.browser.live import apart
 
 
-def test_numbers_are_drawn_evenly_and_again() -> None:
+def test_numbers_are_drawn_evenly_and_again():
     numbers = mulberry32(7, 20_000)
     assert (numbers == mulberry32(7, 20_000)).all() and (numbers[:50] == mulberry32(7, 50)).all()
     assert (numbers[:50] != mulberry32(8, 50)).all()
@@ -29,7 +27,7 @@ def test_numbers_are_drawn_evenly_and_again() -> None:
     assert abs(numbers.mean() - 0.5) < 0.01 and abs(numbers.var() - 1 / 12) < 0.005
 
 
-def test_weights_are_drawn_as_their_text_says() -> None:
+def test_weights_are_drawn_as_their_text_says():
     model, parameters = make_model("pre", 4, 3)
     assert sum(p.numel() for p in parameters) == sum(p.numel() for p in model.parameters())
     hidden = model.stack.blocks[0].feed_forward.in_proj
@@ -44,7 +42,7 @@ def test_weights_are_drawn_as_their_text_says() -> None:
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_weights_are_put_back_where_they_were(arrangement: str) -> None:
+def test_weights_are_put_back_where_they_were(arrangement):
     found = adam_steps(arrangement, 2, 5, [[EXAMPLE]] * 3, [0.01] * 3)
     model, parameters = make_model(arrangement, 2, found["weights"])
     assert torch.cat([p.flatten() for p in parameters]).tolist() == found["weights"]
@@ -56,14 +54,14 @@ def test_weights_are_put_back_where_they_were(arrangement: str) -> None:
     assert len(found["gradients"]) == len(found["weights"]) and seen["loss"] < found["losses"][0]
 
 
-def test_a_step_of_a_rate_of_0_changes_nothing() -> None:
+def test_a_step_of_a_rate_of_0_changes_nothing():
     found = adam_steps("pre", 1, 2, [[EXAMPLE]], [0.0])
     again = adam_steps("pre", 1, found["weights"], [[EXAMPLE]], [0.01])
     assert again["gradients"] == pytest.approx(found["gradients"], abs=1e-15)
     assert again["weights"] != found["weights"]
 
 
-def test_what_has_been_learned_is_seen_in_the_map() -> None:
+def test_what_has_been_learned_is_seen_in_the_map():
     run = train("pre", 1)
     assert run.last < 0.1 and run.accuracy > 0.99 and len(run.losses) == 300
     rows = torch.tensor(live_training("pre", 1, run.weights, EXAMPLE)["maps"][0])
@@ -72,7 +70,7 @@ def test_what_has_been_learned_is_seen_in_the_map() -> None:
     assert untrained.losses == [] and math.isnan(untrained.last) and untrained.accuracy < 0.4
 
 
-def test_a_warm_up_begins_small() -> None:
+def test_a_warm_up_begins_small():
     start = train("post", 1, steps=0).weights
     moved = [
         apart(train("post", 1, warm_up=warm, steps=1).weights, start) for warm in (True, False)
@@ -80,7 +78,7 @@ def test_a_warm_up_begins_small() -> None:
     assert moved[0] * 200 == pytest.approx(moved[1], rel=1e-6)
 
 
-def test_the_still_picture_tells_the_runs_that_it_draws() -> None:
+def test_the_still_picture_tells_the_runs_that_it_draws():
     still = Options().still
     assert still.count("<tr>") == 2 * 5 and still.count("viewBox") == 2
     for name in ("pre", "post", "norm", "neither"):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
@@ -32,7 +33,6 @@ SEED = "5eed"
 NAME = "03_attention"
 ESSAY = "01_essay"
 ESSAY_SOURCE = """\
-# An essay
 
 ```{code-cell} ipython3
 from grader.checks import check
@@ -56,7 +56,6 @@ def root():
 
 @pytest.fixture(scope="session")
 def seed():
-    """What the commands that `grading` starts draw samples from."""
     return SEED
 
 
@@ -120,7 +119,6 @@ def judge(assignment, forkserver):
 
 @pytest.fixture
 def solved(assignment):
-    """A fresh copy of the solution notebook."""
     return nbformat.from_dict(assignment.solution)
 
 
@@ -132,14 +130,11 @@ def cell_of(notebook, grade_id):
 
 @pytest.fixture
 def first(assignment):
-    """The first exercise of the assignment."""
     return assignment.exercises[0]
 
 
 @pytest.fixture
 def answer(solved, first):
-    """Replace the first answer of the solution notebook."""
-
     def put(source):
         cell_of(solved, f"{first.grade_id}-solution").source = source
         return solved
@@ -149,7 +144,6 @@ def answer(solved, first):
 
 @pytest.fixture
 def others(assignment, first):
-    """Points of all exercises but the first."""
     return assignment.automatic - first.points
 
 
@@ -232,17 +226,14 @@ def grading(root):
     running = []
 
     def start(course, *more, on=(), **environment):
-        run = Run(
-            subprocess.Popen(
-                [*on, sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json",
-                 "--course", str(course), *more],
-                cwd=root, env={**os.environ, seeds.ENVIRONMENT: SEED, **environment},
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            ),
-            course,
-        )  # fmt: skip
-        running.append(run)
-        return run
+        command = [*on, sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json"]
+        environment = {**os.environ, seeds.ENVIRONMENT: SEED, **environment}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(
+            [*command, "--course", str(course), *more], cwd=root, env=environment, **pipes
+        )
+        running.append(Run(process, course))
+        return running[-1]
 
     yield start
     for run in running:
@@ -284,7 +275,6 @@ def _row(notebook):
 
 @pytest.fixture(scope="session")
 def dump():
-    """All that grading a course comes to, as text."""
     return canonical_dump
 
 
@@ -306,9 +296,7 @@ def crowd(tmp_path_factory, root, assignment, blank_gradebook, lasting):
     kinds = [n for s, n in sample.submissions(assignment) if s not in ("gus-crash", "hal-cheat")]
     names = [f"s{number}" for number in range(10)]
     for student, notebook in zip(names, islice(cycle(kinds), len(names)), strict=True):
-        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_text(authoring.text(notebook), encoding="utf-8")
+        hand_in(course, student, notebook)
     shutil.copy(blank_gradebook, course)
     alone = tmp_path_factory.mktemp("alone") / "course"
     shutil.copytree(course, alone)

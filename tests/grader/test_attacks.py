@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [attack.name for attack in attacks.ATTACKS]
 
 
-# The whole class takes minutes.
 whole = pytest.mark.slow
 
 
@@ -121,7 +120,6 @@ def test_what_should_not_be_is_counted():
 
 @pytest.fixture(scope="module")
 def graded():
-    """What two attacks and the honest students come to, and how often they were graded."""
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.chdir(ROOT)
         kept, run = [], attacks.run

@@ -46,7 +46,6 @@ def run(cells):
 @pytest.mark.sample("02_lookup", "05_masks", "12_vit")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_released_notebook_runs_whole_before_anything_is_answered(root, name):
-    """As `nbval` does it with a kernel, which takes four seconds to start, for two of them."""
     released = nbformat.read(root / f"exercises/{name}/{name}.ipynb", as_version=4)
     run(cell.source for cell in released.cells if cell.cell_type == "code")
 
@@ -98,7 +97,6 @@ def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name
 
 
 def test_no_released_file_holds_solution_text(root):
-    """No answer stands anywhere in its release, and nothing but what is made is released."""
     there = [p for p in (root / "exercises").rglob("*") if p.is_file()]
     files = {p.relative_to(root / "exercises") for p in there}
     beside = ("AGENTS.md", *assistants.POINTERS)
@@ -231,7 +229,6 @@ def test_one_assignment_is_made_alone_and_what_stays_the_same_is_left_alone(tmp_
     (other / source.name).rename(other / "99_more.md")
 
     def written(*chosen, title="# Test"):
-        """The assignments of which any file now has another time."""
         source.write_text(SOURCE.replace("# Test", title))
         folders = (tmp_path / "exercises", tmp_path / "solutions")
         for path in (path for folder in folders for path in folder.rglob("*.*")):
@@ -274,7 +271,6 @@ def test_an_address_that_is_reserved_for_examples_is_no_link(tmp_path):
 
 @pytest.fixture
 def written(root, tmp_path):
-    """A checkout with one source, and a way to change it."""
     folder = tmp_path / "solutions" / "03_attention"
     folder.mkdir(parents=True)
     for name in ("nbgrader_config.py", "pyproject.toml"):

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks.exercise import find
 from grader.classroom import Classroom
@@ -28,7 +29,6 @@ NAME = "03_attention"
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory, root):
-    """The sample class, graded once."""
     course = tmp_path_factory.mktemp("course")
     sample.make(course, authoring.named(root, NAME))
     room = Classroom(course, root, NAME, Limits(cell=30, call=10))
@@ -43,17 +43,12 @@ def empty(tmp_path, root, blank_gradebook, lasting):
     """
     shutil.copy(blank_gradebook, tmp_path)
 
-    def put(student, content):
-        path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(content)
-
     def room():
         made = Classroom(tmp_path, root, NAME, Limits(cell=30, call=10))
         made.grade = partial(made.grade, lasting)
         return made
 
-    return tmp_path, put, room
+    return tmp_path, partial(hand_in, tmp_path), room
 
 
 def test_the_sample_class_gets_what_it_deserves(course, assignment):
@@ -144,49 +139,11 @@ def test_bad_submissions_get_a_reason_and_stop_nobody(empty, assignment):
     assert "<script" not in (course / f"feedback/e-html/{NAME}/{NAME}.html").read_text()
 
 
-def test_an_interrupted_run_is_finished_by_the_next(empty, assignment):
-    _, put, room = empty
-    for student in ("a", "b", "c"):
-        put(student, nbformat.writes(assignment.solution).encode())
-
-    def interrupt(verdict):
-        if verdict.student == "b":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        room().grade(say=interrupt)
-    verdicts = room().grade()
-    assert [(v.student, v.fresh) for v in verdicts] == [("a", False), ("b", False), ("c", True)]
-    assert {v.score for v in verdicts} == {assignment.automatic}
-
-
-def test_what_people_wrote_is_left_alone(empty, assignment):
-    course, put, room = empty
-    put("a", nbformat.writes(assignment.solution).encode())
-    room().grade()
-    first = assignment.exercises[0]
-    with gradebook.open_gradebook(course) as book:
-        grade = book.find_grade(first.grade_id, NAME, NAME, "a")
-        grade.manual_score, grade.extra_credit = 1.5, 0.25
-        book.find_comment(f"{first.grade_id}-solution", NAME, NAME, "a").manual_comment = "see me"
-        book.db.commit()
-    path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
-    path.write_text(path.read_text() + "\n")
-    assert room().grade()[0].fresh
-    with gradebook.open_gradebook(course) as book:
-        grade = book.find_grade(first.grade_id, NAME, NAME, "a")
-        assert (grade.manual_score, grade.extra_credit) == (1.5, 0.25)
-        assert grade.auto_score == first.points
-        comment = book.find_comment(f"{first.grade_id}-solution", NAME, NAME, "a")
-        assert comment.manual_comment == "see me"
-
-
 def test_a_new_submission_replaces_the_old_verdict(empty, assignment):
     course, put, room = empty
     put("a", nbformat.writes(assignment.release).encode())
     assert room().grade()[0].score == 0
-    path = course / "submitted" / "a" / NAME / f"{NAME}.ipynb"
-    path.write_text(nbformat.writes(assignment.solution))
+    hand_in(course, "a", assignment.solution)
     assert room().grade()[0].score == assignment.automatic
     assert sum(filter(None, gradebook.scores(course, NAME)["a"].values())) == assignment.automatic
 
@@ -260,9 +217,7 @@ def test_every_hand_in_meets_samples_of_its_own_and_the_same_ones_again(
     content = authoring.text(wrong)
     shown = {}
     for student in ("ada", "ben"):
-        path = tmp_path / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_text(content, encoding="utf-8")
+        hand_in(tmp_path, student, content)
     for student in ("ada", "ada", "ben"):
         room = Classroom(tmp_path, root, NAME, seed="07")
         _, files = room.marker.judge(room.take_in(student), forkserver, 0)

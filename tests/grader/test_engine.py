@@ -8,16 +8,18 @@ from grader.engine import decides, engine_hash
 NAME = "03_attention"
 
 
+def short(places):
+    return {place.removeprefix("course_lib/").removeprefix("grader/") for place in places}
+
+
 @pytest.fixture(scope="module")
 def of_one(root):
-    return {
-        place.removeprefix("course_lib/").removeprefix("grader/") for place in decides(root, NAME)
-    }
+    return short(decides(root, NAME))
 
 
 @pytest.fixture(scope="module")
 def of_any(root):
-    return {place.removeprefix("course_lib/").removeprefix("grader/") for place in decides(root)}
+    return short(decides(root))
 
 
 def test_what_marks_and_what_an_exercise_reaches_decides(of_one, of_any):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.judge import judge_process
 from grader.records import gradebook
@@ -22,12 +23,9 @@ WANTED = ("ada-full", "dan-mistaken", "gus-crash")
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, root, assignment, blank_gradebook):
-    """A course whose submissions were graded by ``nbgrader autograde``, and what it said."""
     course = tmp_path_factory.mktemp("course")
     sample.make(course, authoring.named(root, NAME), lambda s: s in WANTED)
-    empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"
-    empty.parent.mkdir(parents=True)
-    empty.write_text("")
+    hand_in(course, "a-empty", "")
     shutil.copy(blank_gradebook, course)
     with gradebook.prepared(course, NAME, assignment.release):
         pass

@@ -77,14 +77,12 @@ def in_the_handout(folder, *command, **options):
 
 @pytest.fixture(scope="module")
 def handed(root, tmp_path_factory):
-    """A handout of the sample."""
     plan = handout.plan(root, tmp_path_factory.mktemp("students") / "course", SAMPLE)
     handout.write(root, plan)
     return plan
 
 
 def body(function):
-    """What a function does, as text: without its name, types and docstring."""
     node = function
     if not isinstance(node, ast.AST):
         node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
@@ -128,7 +126,6 @@ def test_all_that_notebooks_and_checks_import_is_there(everything, tmp_path):
 
 
 def test_no_function_that_an_exercise_asks_for_is_whole_in_it(everything):
-    """Of all exercises: neither the reference, nor what it only calls, in library or notebooks."""
     plan, content = everything
     there = set()
     for name, data in content.items():
@@ -150,7 +147,6 @@ def test_no_function_that_an_exercise_asks_for_is_whole_in_it(everything):
 
 
 def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
-    """Again where the exercise has changed, and not where another one has."""
     measured = []
 
     def record(identifier, names):
@@ -165,7 +161,6 @@ def test_what_was_recorded_is_recorded_once(root, tmp_path, monkeypatch):
         measured.clear()
     recording.recorded_once({**asked, "masks.leak_gap": ["other", "reference"]}, tmp_path)
     assert measured == ["masks.leak_gap"] and len(list(tmp_path.iterdir())) == 2
-    # The name, the hint and the docstring of a mistake are recorded as well.
     monkeypatch.setattr(find("masks.causal_mask"), "mistakes", [])
     recording.recorded_once(asked, tmp_path)
     assert measured[1:] == ["masks.leak_gap", "masks.causal_mask"]
@@ -227,7 +222,6 @@ def graded(folder, answers, tmp_path):
 
 
 def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
-    """Model answers and alternatives have full marks, mistakes are rejected and named."""
     models = authoring.answers(root)
     answers, wanted = [], []
     for identifier in given.exercises:
@@ -254,7 +248,6 @@ def test_students_get_every_verdict_and_every_name(given, root, tmp_path):
 
 
 def test_no_answer_is_in_it(given, root, tmp_path):
-    """No text of a solution, no body of a mistake or an alternative, no function that earns all."""
     text = {
         path: path.read_text(encoding="utf-8")
         for path in given.folder.rglob("*")
@@ -313,7 +306,6 @@ def solve(notebook, root, name):
 @pytest.mark.sample("05_masks")
 @pytest.mark.parametrize("name", NAMES)
 def test_notebooks_run_there(request, root, name, tmp_path):
-    """As they come and with the model answers, in a kernel that knows nothing but the handout."""
     given = request.getfixturevalue("handed" if name in SAMPLE else "whole")
     for answered in (False, True):
         path = tmp_path / f"{name}.ipynb"
@@ -382,13 +374,11 @@ def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, 
 
 
 def checked(notebook):
-    """The exercises whose checks a notebook runs."""
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     return [name for source in cells for name in authoring.CHECK.findall(source)]
 
 
 def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
-    """Grading, the book, and a further handout; the command itself is there."""
     asked = in_the_handout(handed.folder, "-m", "course_lib.cli", "--help", timeout=300)
     assert asked.returncode == 0 and "usage: course" in asked.stdout
     for command, why in (
@@ -402,7 +392,6 @@ def test_what_students_do_not_get_is_refused_in_a_line(handed, tmp_path):
 
 
 def test_a_seed_of_ones_own_has_samples_of_its_own(handed, tmp_path):
-    """A table can be had again by its seed, and other seeds show other samples."""
     wrong = (
         "def masked_softmax(scores, mask=None, dim=-1):\n    return scores.exp() / scores.sum()\n"
     )
@@ -509,7 +498,6 @@ class TestTheFolder:
             assert self.run(capsys, folder, "04")[0] == 2
         if at != "rename":
             assert (folder / "exercises/03_attention").is_dir()
-        # The same command goes on from wherever it was.
         assert self.run(capsys, folder, "04")[0] == 0
         assert [p.name for p in (folder / "exercises").iterdir()] == ["04_heads"]
         assert (folder / "news.md").read_text() == "Room 3."
@@ -517,7 +505,6 @@ class TestTheFolder:
 
 
 def test_a_folder_in_the_checkout_may_be_one(root):
-    """Such as `_build/handout`; the checkout itself is refused above."""
     with pytest.raises(Refused):
         handout.plan(root, root / "course_lib")
     shutil.rmtree(root / "_build/no-handout", ignore_errors=True)

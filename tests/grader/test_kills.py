@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
@@ -31,14 +32,12 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
     kinds = [notebook for _, notebook in sample.submissions(assignment)]
     names = [f"s{n:02d}" for n in range(40)]
 
-    def hand_in(student, notebook):
-        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(authoring.text(notebook), encoding="utf-8")
-        (path.parent / "timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
+    def late(student, notebook):
+        path = hand_in(course, student, notebook)
+        path.with_name("timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
 
     for student, notebook in zip(names, islice(cycle(kinds), len(names)), strict=True):
-        hand_in(student, notebook)
+        late(student, notebook)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(seeds.ENVIRONMENT, SEED)
         Classroom(course, root, NAME, LIMITS).grade(lasting, names[:6])
@@ -52,30 +51,27 @@ def crowd(tmp_path_factory, root, assignment, lasting, blank_gradebook):
             book.find_submission_notebook(NAME, NAME, student).late_submission_penalty = 1.5
         book.db.commit()
     for student in names[:3]:
-        hand_in(student, kinds[1])
+        late(student, kinds[1])
     return course
 
 
 @pytest.fixture
 def start(grading):
-    """Start `course grade` on a course folder, with two judges."""
     seed = {seeds.ENVIRONMENT: SEED}
     return lambda course, *more: grading(course, "--jobs", "2", *more, **seed).process
 
 
 @pytest.fixture(scope="module")
 def undisturbed(crowd, tmp_path_factory, root, dump):
-    """What a run that nobody disturbs comes to."""
     course = tmp_path_factory.mktemp("calm") / "course"
     shutil.copytree(crowd, course)
-    command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json"]
-    subprocess.run([*command, "--course", str(course)], cwd=root, check=True, capture_output=True,
-                   env={**os.environ, seeds.ENVIRONMENT: SEED})  # fmt: skip
+    command = [sys.executable, "-m", "course_lib.cli", "grade", NAME, "--json", "--course", course]
+    environment = {**os.environ, seeds.ENVIRONMENT: SEED}
+    subprocess.run(command, cwd=root, check=True, capture_output=True, env=environment)
     return dump(course)
 
 
 def children(pid):
-    """All processes below one, with their command lines."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -91,7 +87,6 @@ def children(pid):
 
 
 def left_over(course):
-    """Processes that still work on a course folder."""
     return [p for p, line in children(1).items() if str(course).encode() in line]
 
 

@@ -24,11 +24,8 @@ def late(essay, checkout):
     """An essay worth 2 by hand, handed in a day and two hours after its due date."""
 
     class Late:
-        course, grade, hand_in = (
-            essay.course,
-            staticmethod(essay.grade),
-            staticmethod(essay.hand_in),
-        )
+        course = essay.course
+        grade, hand_in = staticmethod(essay.grade), staticmethod(essay.hand_in)
 
         def configure(self, rules):
             text = (checkout / "nbgrader_config.py").read_text()
@@ -180,11 +177,8 @@ c.AssignLatePenalties.plugin_class = Mine
 @pytest.mark.parametrize(
     ("rules", "says"),
     [
-        (
-            'c.AssignLatePenalties.plugin_class = "nowhere.Plugin"\n',
-            "no plugin for late submissions",
-        ),
-        ('c.LateSubmissionPlugin.penalty_method = "half"\n', "no plugin for late submissions"),
+        ('c.AssignLatePenalties.plugin_class = "nowhere.Plugin"\n', "no plugin for late"),
+        ('c.LateSubmissionPlugin.penalty_method = "half"\n', "no plugin for late"),
         (BROKEN.format("1 / 0"), "failed for ada.*ZeroDivisionError"),
         (BROKEN.format('float("nan")'), "wanted a number of points"),
     ],
@@ -225,9 +219,10 @@ def test_what_stock_nbgrader_says_is_the_same(late):
         assert submission.duedate == datetime(2026, 3, 1, 10)
 
 
-@pytest.mark.parametrize("day, hour, minute, days", [
-    (25, 19, 30, 1), (25, 20, 30, 2), (26, 20, 30, 3), (26, 19, 30, 2), (24, 20, 10, 0),
-])  # fmt: skip
+WHEN = [(25, 19, 30, 1), (25, 20, 30, 2), (26, 20, 30, 3), (26, 19, 30, 2), (24, 20, 10, 0)]
+
+
+@pytest.mark.parametrize("day, hour, minute, days", WHEN)
 def test_a_clock_that_is_put_back_costs_no_day(day, hour, minute, days):
     """Due on Saturday at 20:00; at night summer time ends, so that Sunday has 25 hours."""
     zone = ZoneInfo("Europe/Berlin")

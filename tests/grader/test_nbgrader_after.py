@@ -1,6 +1,5 @@
-"""nbgrader goes on from a course that was graded here: feedback, release, export, Formgrader."""
+"""nbgrader goes on from a course that was graded here: feedback, release, Formgrader."""
 
-import csv
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.classroom import Classroom
 from grader.judge.channel import Limits
@@ -34,9 +34,7 @@ def course(tmp_path_factory, root, lasting, blank_gradebook):
         folder = course / "submitted" / student / NAME
         (folder / "timestamp.txt").write_text("2026-03-01 12:00:00.000000 UTC")
         (folder / "submission_secret.txt").write_text(f"secret of {student}")
-    empty = course / "submitted" / "a-empty" / NAME / f"{NAME}.ipynb"
-    empty.parent.mkdir(parents=True)
-    empty.write_text("")
+    hand_in(course, "a-empty", "")
     return course, Classroom(course, root, NAME, Limits(cell=30, call=10)).grade(lasting)
 
 
@@ -48,8 +46,8 @@ def nbgrader(course, *arguments):
 
 
 @pytest.mark.slow
-def test_feedback_release_and_export(course, tmp_path):
-    folder, verdicts = course
+def test_feedback_and_its_release(course, tmp_path):
+    folder, _ = course
     ours = {p: p.read_bytes() for p in folder.glob("feedback/*/*/*.html")}
     assert len(ours) == 4
     nbgrader(folder, "generate_feedback", NAME)
@@ -57,25 +55,23 @@ def test_feedback_release_and_export(course, tmp_path):
     nbgrader(folder, "release_feedback", NAME, f"--Exchange.root={tmp_path}")
     released = {p.read_bytes() for p in tmp_path.glob("attention/feedback/*.html")}
     assert released == set(ours.values())
-    nbgrader(folder, "export")
-    with (folder / "grades.csv").open() as file:
-        rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
-    assert rows == {v.student: v.score for v in verdicts if v.score is not None}
+
+
+SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 @pytest.mark.slow
 def test_formgrader_opens_every_submission(course):
-    """Through its own handlers, over HTTP."""
     folder, _ = course
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    extension = "{'nbgrader.server_extensions.formgrader': True}"
+    command = [sys.executable, "-m", "jupyter", "server", "--allow-root", "--no-browser"]
+    command += [f"--port={port}", "--ServerApp.token=test"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyter", "server", "--allow-root", "--no-browser",
-         f"--port={port}", "--ServerApp.token=test",
-         "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}"],
-        cwd=folder, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*command, f"--ServerApp.jpserver_extensions={extension}"], cwd=folder, env=ENV, **SILENT
+    )
 
     def get(path):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?token=test") as answer:

@@ -44,8 +44,6 @@ def made(tmp_path, root):
 
 @pytest.fixture
 def verified(root, forkserver):
-    """What comes of a proof of one notebook."""
-
     def run(one, questions=0):
         return verify(one, root, forkserver, limits=LIMITS, questions=questions)[0]
 
@@ -54,8 +52,6 @@ def verified(root, forkserver):
 
 @pytest.fixture
 def signed(tmp_path):
-    """A file with a proof."""
-
     def write(one):
         path = tmp_path / "proof.json"
         path.write_text(proof.sign(one)[0], encoding="utf-8")
@@ -70,7 +66,6 @@ def test_an_honest_proof_is_believed_for_what_it_earns(made, verified, signed, s
     result = verified(one, questions=2)
     assert not result.faults
     assert result.judged.score == sum(points.values())
-    # It is the solution, and that is said.
     assert any("published solutions" in text for text in result.remarks)
     assert len(result.questions) == 2 and all(q.answer for q in result.questions)
 
@@ -194,7 +189,6 @@ def test_an_attack_proves_nothing(made, verified, root, assignment, tmp_path, na
     kept = Verdict("proof", "", result.judged.score, assignment.automatic, notes=result.remarks)
     line = attacks.judge(attack, kept, assignment.automatic, points)
     assert line.verdict in ("held", "untold")
-    # Whatever it claims beyond what it earns is a fault.
     assert bool(result.faults) == (result.judged.score < sum(whole.values()))
 
 

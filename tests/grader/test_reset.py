@@ -22,7 +22,6 @@ OWN = "def scaled_dot_product_attention(q, k, v, mask=None):\n    return v, q @ 
 
 @pytest.fixture
 def notebook(assignment, tmp_path, monkeypatch, root):
-    """A student's notebook: the first answer written, a cell of one's own, an output."""
     monkeypatch.chdir(root)
     made = nbformat.from_dict(assignment.release)
     cell(made, f"{MARK}-solution").source = OWN
@@ -69,7 +68,6 @@ def test_a_cell_comes_back_and_the_rest_stays(notebook, assignment, capsys, call
     released = cell(assignment.release, f"{MARK}-solution")
     now = notebook.now()
     assert cell(now, f"{MARK}-solution").source == released.source
-    # All other cells are as they were, outputs too, and so is what the notebook was, in a copy.
     was = nbformat.reads(before.decode(), as_version=4)
     others = [(a, b) for a, b in zip(was.cells, now.cells, strict=True) if a != b]
     assert len(others) == 1 and now.cells[-1].outputs[0].text == "seen"
@@ -91,7 +89,6 @@ def test_without_a_name_what_is_missing_or_changed_comes_back_and_answers_stay(
     now = notebook.now()
     assert cell(now, f"{MARK}-solution").source == OWN
     assert cell(now, MARK).source == cell(assignment.release, MARK).source
-    # At their places, too.
     assert [c.id for c in now.cells[:-1]] == [c.id for c in assignment.release.cells]
     assert json.loads(notebook.path.read_text())["nbformat_minor"] == 5
     assert "nothing to restore" in reset(capsys, notebook.path)[1]
@@ -176,7 +173,6 @@ def test_a_mark_of_byte_order_and_half_a_pair_of_surrogates_stop_no_command(note
 
 
 def test_the_copy_comes_first(notebook, capsys, monkeypatch):
-    """Ended between the two, nothing is lost."""
     before = notebook.path.read_bytes()
 
     replace = os.replace
@@ -192,8 +188,6 @@ def test_the_copy_comes_first(notebook, capsys, monkeypatch):
 
 
 def test_a_check_says_how_to_start_over(monkeypatch):
-    """Not where all is right or nothing is written yet; where the cell is gone, first of all."""
-
     def table(**names):
         return " ".join(examine(FIRST, names).table().split())
 

@@ -53,7 +53,6 @@ def validate(path):
     return found[0].get("failed", []), "".join(shown)
 
 
-# So many of the seven exercises miss a point.
 MISSED = {"ada-full": 0, "ben-partial": 4, "dan-mistaken": 3, "cleo-stub": 7}
 
 
@@ -65,7 +64,6 @@ def test_terminal_and_button_say_what_the_grader_says(assignment, student, root,
     found = json.loads(capsys.readouterr().out)
     missed = [r for r in found["exercises"] if r["score"] < r["max_points"]]
     assert code == (1 if missed or found["unwritten"] else 0)
-    # The grader's own total, with what a person grades.
     assert found["max_points"] == assignment.points
     assert len(found["unwritten"]) == len(found["notes"]) == (student == "cleo-stub")
     assert [r["exercise"] for r in found["exercises"]] == [e.id for e in assignment.exercises]
@@ -187,7 +185,6 @@ def test_a_notebook_under_another_name_and_without_its_checks(assignment, root, 
 def test_an_odd_notebook_has_the_same_points_at_home_and_in_grading(
     name, assignment, judge, root, tmp_path
 ):
-    """Exercise by exercise, and what it is due."""
     notebook, due = honest.submissions(assignment)[f"odd-{name}"]
     home = rehearse(written(tmp_path, notebook), root)
     graded = judge(notebook)

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
-from grader import authoring
+from grader import authoring, sample
 from grader.records import gradebook
 
 NAME = "03_attention"
@@ -14,7 +14,6 @@ NAME = "03_attention"
 
 @pytest.fixture
 def course(tmp_path, monkeypatch, root):
-    """A gradebook and a folder for the solutions."""
     monkeypatch.chdir(root)
 
     class Desk:
@@ -63,7 +62,6 @@ def test_afterwards_and_again(course, capsys, root):
     answers = [c.source for c in solution.cells if authoring.BEGIN in c.source]
     for answer in answers:
         assert answer.split(authoring.BEGIN)[1].split(authoring.END)[0].rstrip() in text
-    # What is read is no hand-in.
     assert authoring.BEGIN not in text and "nbgrader" not in first.decode()
     code, out, _ = course.release(capsys)
     assert code == 0 and "unchanged" in out and course.path.read_bytes() == first
@@ -73,7 +71,6 @@ def test_afterwards_and_again(course, capsys, root):
 def test_without_a_date_only_when_told(course, capsys):
     code, _, err = course.release(capsys)
     assert code == 2 and "no due date of 03_attention" in err
-    # Looking makes no gradebook.
     assert not course.folder.exists()
     assert course.release(capsys, "--yes")[0] == 0
 
@@ -83,3 +80,13 @@ def test_bad_input_is_refused_in_a_line(course, capsys, tmp_path):
     course.into.write_text("a file")
     code, _, err = course.release(capsys, "--yes")
     assert code == 2 and "is no folder" in err and course.into.read_text() == "a file"
+
+
+def test_a_folder_of_other_cells_is_emptied_under_no_grader(tmp_path, assignment):
+    """A warm parent imports from ``.kits`` while the class is made."""
+    for name in (".kits/kit/module.py", "submitted/old/essay/essay.ipynb", "gradebook.db"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    students = sample.make(tmp_path, assignment, lambda student: student == "ada-full")
+    assert (tmp_path / ".kits/kit/module.py").exists() and not (tmp_path / "gradebook.db").exists()
+    assert [p.name for p in (tmp_path / "submitted").iterdir()] == students == ["ada-full"]

@@ -9,6 +9,7 @@ import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
@@ -62,9 +63,7 @@ def test_stock_nbgrader_gives_the_same_scores(root, tmp_path, monkeypatch, lasti
     wanted = CLASSES.get(name, ("eva-mistaken", "warns"))
     sample.make(ours, authoring.named(root, name), lambda student: student in wanted)
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
-    path = ours / "submitted" / "warns" / name / f"{name}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text(authoring.text(noisy(assignment)), encoding="utf-8")
+    hand_in(ours, "warns", noisy(assignment), name)
     verdicts = Classroom(ours, root, name).grade(lasting)
     assert {v.student for v in verdicts} == set(wanted)
     assert not any(v.reason for v in verdicts)
@@ -87,6 +86,5 @@ def test_stock_nbgrader_gives_the_same_scores(root, tmp_path, monkeypatch, lasti
             assert result["success"], result.get("log", "")[-2000:]
     theirs = gradebook.scores(stock, name)
     assert theirs == gradebook.scores(ours, name)
-    # What a person will grade has no score yet.
     earned = sum(score for score in theirs["warns"].values() if score is not None)
     assert earned == sum(exercise.points for exercise in assignment.exercises)

@@ -7,18 +7,11 @@ import pytest
 import torch
 
 from course_lib.data.ett import time_features
-from course_lib.informer import (
-    Informer,
-    InformerConfig,
-    SparseRules,
-    calendar_fields,
-    informer,
-)
+from course_lib.informer import Informer, InformerConfig, SparseRules, calendar_fields, informer
+from course_tests.refusals import refusals
 
-SIZES = {
-    "seq_len": 24, "label_len": 8, "pred_len": 4, "d_model": 16, "n_heads": 2, "d_ff": 32,
-    "in_channels": 3, "out_channels": 3,
-}  # fmt: skip
+SIZES = {"seq_len": 24, "label_len": 8, "pred_len": 4, "d_model": 16, "n_heads": 2, "d_ff": 32}
+SIZES |= {"in_channels": 3, "out_channels": 3}
 
 
 def small(**changes):
@@ -65,7 +58,6 @@ def test_counts_are_the_published():
     # With the default sizes of the published class instead of those of its script.
     config = dataclasses.replace(usual, n_encoder_layers=3, n_decoder_layers=2, d_ff=512)
     assert round(count(config) / 1e6, 2) == 11.60
-    # Minutes are one more feature on either side.
     more = dataclasses.replace(usual, minutes=True)
     assert count(more) == 11_330_055 + 2 * D
 
@@ -73,13 +65,11 @@ def test_counts_are_the_published():
 def test_what_the_switches_cost():
     base = count(small())
     D = 16
-    same = (
-        {"attention": "full"}, {"mix": True}, {"positions": "legendre"}, {"positions": "rotary"},
-        {"positions": "none"}, {"delta_value": True}, {"token_padding": "causal"},
-        {"positions_at": "layers", "terms": ("tp", "pt")},
-    )  # fmt: skip
-    for changes in same:
-        assert count(small(**changes)) == base
+    assert count(small(positions_at="layers", terms=("tp", "pt"))) == base
+    for change in "attention=full positions=legendre positions=rotary positions=none".split():
+        assert count(small(**dict([change.split("=")]))) == base
+    assert count(small(mix=True)) == count(small(delta_value=True)) == base
+    assert count(small(token_padding="causal")) == base
     assert count(small(distil=False)) == base - (3 * D * D + D) - 2 * D
     assert count(small(positions="relative")) == base + 2 * 32 * 2
     assert count(small(positions="learned")) == base + (24 + 12) * D
@@ -159,7 +149,6 @@ def test_the_encoder_halves_between_its_layers():
 
 
 def sensitivity(model):
-    """Which outputs of the decoder change with its last input."""
     x, x_time, y_time = windows(1)
     memory = model.encode(x, x_time)
     start = torch.cat([x[:, -8:], x[:, :4]], dim=1)
@@ -226,36 +215,29 @@ def test_forecasts_repeat_and_depend_on_the_seed_of_the_samples():
     torch.testing.assert_close(one, model(*x)[:1])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"attention": "sparse"}, "attention is 'sparse', wanted one of"),
-        ({"positions": "alibi"}, "positions is 'alibi', wanted one of"),
-        ({"positions_at": "top"}, "positions_at is 'top', wanted one of"),
-        ({"time": "timeF"}, "time is 'timeF', wanted one of"),
-        ({"token_padding": "zeros"}, "token_padding is 'zeros', wanted one of"),
-        ({"activation": "elu"}, "activation is 'elu', wanted one of"),
-        ({"label_len": 25}, "label_len is 25, wanted 0..24"),
-        ({"pred_len": 0}, "pred_len is 0, wanted at least 1"),
-        ({"n_heads": 3}, "n_heads is 3, wanted a divisor of d_model 16"),
-        ({"dropout": 1.0}, "dropout is 1.0, wanted a probability"),
-        ({"terms": ("tt",)}, "terms are .'tt'. and positions 'sinusoidal' at 'input'"),
-        ({"terms": ("tt",), "positions": "rotary", "positions_at": "layers"}, "wanted vectors"),
-        ({"terms": (), "positions_at": "layers"}, r"terms are \[\], wanted one or more"),
-        ({"positions": "rotary", "d_model": 6}, "a head has 3 channels, wanted an even number"),
-    ],
+X, X_TIME, Y_TIME = windows()
+test_wrong_windows_are_named = refusals(
+    (
+        lambda: make()(X[:, 1:], X_TIME[:, 1:], Y_TIME),
+        r"x has shape \(2, 23, 3\), wanted \(B, 24, 3\)",
+    ),
+    (lambda: make()(X), "time has shape None"),
+    (lambda: make()(X, X_TIME, Y_TIME[:, 1:]), r"time has shape \(2, 11, 4\), wanted \(2, 12, F\)"),
 )
-def test_contradictions_are_named(changes, message):
-    with pytest.raises(ValueError, match=message):
-        small(**changes)
-
-
-def test_wrong_windows_are_named():
-    model = make()
-    x, x_time, y_time = windows()
-    with pytest.raises(ValueError, match=r"x has shape \(2, 23, 3\), wanted \(B, 24, 3\)"):
-        model(x[:, 1:], x_time[:, 1:], y_time)
-    with pytest.raises(ValueError, match="time has shape None"):
-        model(x)
-    with pytest.raises(ValueError, match=r"time has shape \(2, 11, 4\), wanted \(2, 12, F\)"):
-        model(x, x_time, y_time[:, 1:])
+test_contradictions_are_named = refusals(
+    ({"attention": "sparse"}, "attention is 'sparse', wanted one of"),
+    ({"positions": "alibi"}, "positions is 'alibi', wanted one of"),
+    ({"positions_at": "top"}, "positions_at is 'top', wanted one of"),
+    ({"time": "timeF"}, "time is 'timeF', wanted one of"),
+    ({"token_padding": "zeros"}, "token_padding is 'zeros', wanted one of"),
+    ({"activation": "elu"}, "activation is 'elu', wanted one of"),
+    ({"label_len": 25}, "label_len is 25, wanted 0..24"),
+    ({"pred_len": 0}, "pred_len is 0, wanted at least 1"),
+    ({"n_heads": 3}, "n_heads is 3, wanted a divisor of d_model 16"),
+    ({"dropout": 1.0}, "dropout is 1.0, wanted a probability"),
+    ({"terms": ("tt",)}, "terms are .'tt'. and positions 'sinusoidal' at 'input'"),
+    ({"terms": ("tt",), "positions": "rotary", "positions_at": "layers"}, "wanted vectors"),
+    ({"terms": (), "positions_at": "layers"}, r"terms are \[\], wanted one or more"),
+    ({"positions": "rotary", "d_model": 6}, "a head has 3 channels, wanted an even number"),
+    by=small,
+)

@@ -17,6 +17,7 @@ from course_lib.multimodal import (
     pair_similarities,
     retrieval_accuracy,
 )
+from course_tests.refusals import refusals
 
 CONFIG = DualEncoderConfig(image_size=8, patch_size=4, n_words=12, max_len=6, end=11)
 
@@ -34,7 +35,6 @@ def test_the_loss_is_what_its_definition_says(n, factor, seed):
     columns = sum(-s[i, i] + s[:, i].logsumexp(0) for i in range(n)) / n
     torch.testing.assert_close(contrastive_loss(s), (rows + columns) / 2)
     torch.testing.assert_close(contrastive_loss(s), contrastive_loss(s.T))
-    # No pair is special: another order of the batch changes nothing.
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     torch.testing.assert_close(contrastive_loss(s[order][:, order]), contrastive_loss(s))
 
@@ -79,24 +79,23 @@ def test_the_text_is_read_at_its_first_end_whatever_is_behind():
     torch.testing.assert_close(tower(texts[:1, :3])[0], out[0])
 
 
-def test_wrong_input_is_named():
-    images, texts = embeddings(3)
-    model = DualEncoder(CONFIG)
-    cases = [
-        (lambda: pair_similarities(images, texts[:, :2]), r"\(3, 2\)"),
-        (lambda: contrastive_loss(torch.zeros(2, 3)), r"wanted \(N, N\)"),
-        (lambda: retrieval_accuracy(torch.zeros(2, 3)), r"wanted \(N, N\)"),
-        (lambda: retrieval_accuracy(torch.zeros(2, 2), k=3), "k is 3"),
-        (lambda: Temperature(start=200.0), "start is 200"),
-        (lambda: model(torch.zeros(1, 3, 9, 9), torch.tensor([[11]])), r"wanted \(B, 3, 8, 8\)"),
-        (lambda: model(torch.zeros(1, 3, 8, 8), torch.full((1, 7), 11)), "T at most 6"),
-        (lambda: DualEncoderConfig(patch_size=5), "patch_size is 5"),
-        (lambda: DualEncoderConfig(text_n_heads=5), "text_n_heads is 5"),
-        (lambda: DualEncoderConfig(end=100), "end is 100"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
+IMAGES, TEXTS = embeddings(3)
+MODEL = DualEncoder(CONFIG)
+PICTURE = torch.zeros(1, 3, 8, 8)
+test_wrong_input_is_named = refusals(
+    (lambda: pair_similarities(IMAGES, TEXTS[:, :2]), "\\(3, 2\\)"),
+    (lambda: contrastive_loss(torch.zeros(2, 3)), r"wanted \(N, N\)"),
+    (lambda: retrieval_accuracy(torch.zeros(2, 3)), r"wanted \(N, N\)"),
+    (lambda: retrieval_accuracy(torch.zeros(2, 2), k=3), "k is 3"),
+    (lambda: Temperature(start=200.0), "start is 200"),
+    (lambda: MODEL(torch.zeros(1, 3, 9, 9), torch.tensor([[11]])), "wanted \\(B, 3, 8, 8\\)"),
+    (lambda: MODEL(torch.zeros(1, 3, 8, 8), torch.full((1, 7), 11)), "T at most 6"),
+    (lambda: DualEncoderConfig(patch_size=5), "patch_size is 5"),
+    (lambda: DualEncoderConfig(text_n_heads=5), "text_n_heads is 5"),
+    (lambda: DualEncoderConfig(end=100), "end is 100"),
+    (lambda: MODEL.image_tower(PICTURE.byte()), "torch.uint8, wanted a floating-point one"),
+    (lambda: ImageTower(CONFIG)(PICTURE.byte()), "torch.uint8, wanted a floating-point one"),
+)
 
 
 def test_an_encoder_that_says_nothing_finds_nothing():
@@ -104,12 +103,3 @@ def test_an_encoder_that_says_nothing_finds_nothing():
     similarities[1] = math.nan
     assert retrieval_accuracy(similarities) == pytest.approx(2 / 3)
     assert retrieval_accuracy(torch.full((3, 3), math.nan)) == 0
-
-
-@pytest.mark.parametrize("model", ["tower", "dual"])
-def test_bytes_are_refused_as_images(model):
-    config = DualEncoderConfig()
-    tower = DualEncoder(config).image_tower if model == "dual" else ImageTower(config)
-    images = torch.zeros(1, 3, config.image_size, config.image_size, dtype=torch.uint8)
-    with pytest.raises(ValueError, match=r"torch.uint8, wanted a floating-point one"):
-        tower(images)

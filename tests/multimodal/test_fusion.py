@@ -1,12 +1,9 @@
 """Fusions: a gate that starts shut, and what words may hear."""
 
-import pytest
 import torch
 
-from course_lib.multimodal import (
-    GatedCrossAttention,
-    preceding_image_mask,
-)
+from course_lib.multimodal import GatedCrossAttention, preceding_image_mask
+from course_tests.refusals import refusals
 
 
 def pair(batch=2, length=3, memory=4, d=8, d_memory=8, seed=0):
@@ -64,13 +61,9 @@ def test_memory_of_another_width():
     assert gated(x, memory).shape == x.shape
 
 
-def test_wrong_input_is_named():
-    x, memory = pair()
-    cases = [
-        (lambda: GatedCrossAttention(8, 2, 16)(x, memory[..., :5]), r"\(2, 4, 5\)"),
-        (lambda: preceding_image_mask(torch.zeros(2, 3), 1), "wanted boolean"),
-        (lambda: preceding_image_mask(torch.zeros(2, 3).bool(), 0), "tokens_per_image is 0"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
+X, MEMORY = pair()
+test_wrong_input_is_named = refusals(
+    (lambda: GatedCrossAttention(8, 2, 16)(X, MEMORY[..., :5]), "\\(2, 4, 5\\)"),
+    (lambda: preceding_image_mask(torch.zeros(2, 3), 1), "wanted boolean"),
+    (lambda: preceding_image_mask(torch.zeros(2, 3).bool(), 0), "tokens_per_image is 0"),
+)

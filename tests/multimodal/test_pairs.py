@@ -12,6 +12,7 @@ from course_lib.multimodal import (
     search_scores,
     train_towers,
 )
+from course_tests.refusals import refusals
 
 
 def test_every_word_is_learned_from_other_captions():
@@ -69,8 +70,7 @@ def test_a_search_costs_what_its_parts_cost(layout):
         assert count(n, m) == n * own_image + m * own_text + n * m * pair
 
 
-def test_numbers_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="wanted at least 1 each"):
-        search_scores("towers", 0, 7, 3)
-    with pytest.raises(ValueError, match="layout is 'both', wanted one of"):
-        search_scores("both", 5, 7, 3)
+test_numbers_that_cannot_be_are_refused = refusals(
+    (lambda: search_scores("towers", 0, 7, 3), "wanted at least 1 each"),
+    (lambda: search_scores("both", 5, 7, 3), "layout is 'both', wanted one of"),
+)

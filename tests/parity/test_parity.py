@@ -14,7 +14,6 @@ NAMES = sorted(ALL)
 
 
 def with_gradients(module, inputs, call=None):
-    """Outputs, and the gradients of their weighted sum with respect to inputs and weights."""
     inputs = tuple(
         x.clone().requires_grad_() if torch.is_tensor(x) and x.is_floating_point() else x
         for x in inputs
@@ -135,11 +134,12 @@ COMPILES = [n for n in NAMES if ALL[n].compiles]
 
 
 # The path that is there to be fast, of each family of mechanisms.
-@pytest.mark.sample(
-    "scaled_dot_product", "multi_head", "bahdanau", "performer", "block_sparse",
-    "longformer", "prob_sparse", "alibi", "rotary_half_split", "transformer_xl", "deberta",
-    "window_attention", "encoder_pre_norm", "decoder_only", "vit", "gated_cross_attention",
-)  # fmt: skip
+FAST = """scaled_dot_product multi_head bahdanau performer block_sparse longformer prob_sparse alibi
+rotary_half_split transformer_xl deberta window_attention encoder_pre_norm decoder_only vit
+gated_cross_attention"""
+
+
+@pytest.mark.sample(*FAST.split())
 @pytest.mark.parametrize("name", COMPILES)
 def test_compile_traces_it_whole(name):
     assert_traced(name, ALL[name].fast)

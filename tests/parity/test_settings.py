@@ -55,7 +55,6 @@ SERIES = dict(seq_len=24, label_len=12, pred_len=6, d_model=32, n_heads=4, d_ff=
 
 
 def window(config=None):
-    """Values and times as an Informer of this configuration reads them."""
     fields = config and config.time == "learned"
     times = [randint(0, 4, (2, n, 4)) if fields else rand(2, n, 4) - 0.5 for n in (24, 6)]
     return (randn(2, 24, 7), *times)
@@ -180,7 +179,6 @@ def test_every_public_module_is_among_the_cases():
 
 @pytest.fixture
 def filled_memory():
-    """What no one has written holds NaN and the largest numbers, not what was there by chance."""
     torch.use_deterministic_algorithms(True)
     yield
     torch.use_deterministic_algorithms(False)

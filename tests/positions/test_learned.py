@@ -1,12 +1,20 @@
 """Learned positions, and tables stretched to sizes they were not made for."""
 
-import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.positions import LearnedPositions, resample_grid
+from course_lib.positions import (
+    Alibi,
+    LearnedPositions,
+    RelativeBias,
+    Rotary,
+    resample_grid,
+    sinusoidal_positions,
+)
+from course_lib.positions.previous import PlacedAttention, accuracy_by_place, train_previous
+from course_tests.refusals import refusals
 
 
 def draw(*shape, dtype=torch.float64):
@@ -75,22 +83,51 @@ def test_half_precision_is_resampled_in_single():
     assert torch.equal(fitted, exact.half())
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: LearnedPositions(0, 4), "max_len is 0, wanted at least 1"),
-        (lambda: LearnedPositions(4, 8)(torch.zeros(3, 8), -1), "from place -1"),
-        (lambda: LearnedPositions(4, 8)(torch.zeros(3, 1)), "of width 1 "),
-        (
-            lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2),
-            "with more than 2 rows",
-        ),
-        (
-            lambda: resample_grid(torch.zeros(17, 3), (4, 4), (6, 6)),
-            "the table has 17 places, wanted 4 x 4 behind 0",
-        ),
-    ],
+test_misfits_are_refused = refusals(
+    (lambda: LearnedPositions(0, 4), "max_len is 0, wanted at least 1"),
+    (lambda: LearnedPositions(4, 8)(torch.zeros(3, 8), -1), "from place -1"),
+    (lambda: LearnedPositions(4, 8)(torch.zeros(3, 1)), "of width 1 "),
+    (lambda: resample_grid(torch.zeros(2, 3), (1, 1), (4, 1), n_prefix=2), "with more than 2 rows"),
+    (
+        lambda: resample_grid(torch.zeros(17, 3), (4, 4), (6, 6)),
+        "the table has 17 places, wanted 4 x 4 behind 0",
+    ),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+
+
+def test_positions_are_what_it_takes():
+    blind, blind_losses = train_previous(lambda n: torch.zeros(n, 32), length=8, steps=200)
+    model, losses = train_previous(lambda n: sinusoidal_positions(n, 32), length=8, steps=200)
+    assert sum(losses[-20:]) < 0.1 * sum(blind_losses[-20:])
+    assert accuracy_by_place(model, 8).min() > 0.9
+    assert accuracy_by_place(blind, 8).mean() < 0.6
+    again, same = train_previous(lambda n: sinusoidal_positions(n, 32), length=8, steps=200)
+    assert same == losses and torch.equal(again.guess.weight, model.guess.weight)
+    assert torch.equal(accuracy_by_place(model, 8), accuracy_by_place(again, 8))
+
+
+def test_positions_may_enter_in_the_scores():
+    def placed(**options):
+        return lambda: PlacedAttention(32, 4, **options)
+
+    for options in ({"bias": RelativeBias(4, n_buckets=8, max_distance=8)}, {"rotate": Rotary(8)}):
+        model, _ = train_previous(attention=placed(**options), length=8, steps=200)
+        assert accuracy_by_place(model, 8).mean() > 0.9
+    blind, _ = train_previous(attention=placed(), length=8, steps=200)
+    assert accuracy_by_place(blind, 8).mean() < 0.6
+
+
+def test_a_causal_layer_does_not_see_what_comes_later():
+    attend = PlacedAttention(32, 4, bias=Alibi(4), causal=True)
+    x = torch.randn(1, 6, 32, generator=torch.Generator().manual_seed(0))
+    changed = x.clone()
+    changed[:, 4] += 1
+    same = (attend(x) == attend(changed)).all(dim=-1)[0]
+    assert same.tolist() == [True] * 4 + [False] * 2
+
+
+def test_a_bias_that_is_a_module_is_trained():
+    bias = RelativeBias(4)
+    before = bias.table.detach().clone()
+    train_previous(attention=lambda: PlacedAttention(32, 4, bias=bias), length=8, steps=2)
+    assert not torch.equal(bias.table, before)

@@ -15,6 +15,7 @@ from course_lib.positions import (
     qwen3_vl_rotary,
     section_axes,
 )
+from course_tests.refusals import refusals
 
 PARTS = st.lists(
     st.one_of(st.integers(1, 4), st.tuples(*[st.integers(1, 3)] * 3)), min_size=1, max_size=4
@@ -70,32 +71,14 @@ def test_a_list_is_numbered_part_by_part():
     rest = multimodal_positions([2], start=next_position(first))
     assert torch.equal(torch.cat([first, rest], dim=1), whole)
     assert multimodal_positions([]).shape == (3, 0)
-
-
-def test_images_are_numbered_as_in_transformers():
-    modeling = pytest.importorskip("transformers.models.qwen2_vl.modeling_qwen2_vl")
-
-    class Numbering:
-        config = type("Config", (), {"vision_config": type("V", (), {"spatial_merge_size": 1})})
-        get_vision_position_ids = modeling.Qwen2VLModel.get_vision_position_ids
-
-    def theirs(types, **grids):
-        positions, _ = modeling.Qwen2VLModel.get_rope_index(
-            Numbering(),
-            torch.zeros(1, len(types), dtype=torch.long),
-            torch.tensor([types]),
-            **grids,
-        )
-        return positions[:, 0]
-
-    images = theirs(
-        [0] * 3 + [1] * 6 + [0] * 2 + [1] * 2, image_grid_thw=torch.tensor([[1, 2, 3], [1, 1, 2]])
-    )
-    assert torch.equal(images, multimodal_positions([3, (1, 2, 3), 2, (1, 1, 2)]))
-    # After a video of more frames than rows or columns, that code goes on behind the rows and
-    # columns alone, so that words get numbers of frames before them. We keep to the paper.
-    video = theirs([2] * 4 + [0], video_grid_thw=torch.tensor([[4, 1, 1]]))
-    assert video[0].tolist() == [0, 1, 2, 3, 1]
+    # Row by row, as transformers numbers an image. After a video of more frames than rows or
+    # columns, that code goes on behind those, so that words get numbers of frames before them.
+    image = multimodal_positions([1, (1, 2, 3), 1])
+    assert image.tolist() == [
+        [0, 1, 1, 1, 1, 1, 1, 4],
+        [0, 1, 1, 1, 2, 2, 2, 4],
+        [0, 1, 2, 3, 1, 2, 3, 4],
+    ]
     assert multimodal_positions([(4, 1, 1), 1])[0].tolist() == [0, 1, 2, 3, 4]
 
 
@@ -128,23 +111,17 @@ def test_attention_takes_it_and_batches_may_differ():
         torch.testing.assert_close(out[b : b + 1], alone)
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: multimodal_positions([2, 0]), "a part is 0, wanted words or"),
-        (lambda: multimodal_positions([(1, 0, 2)]), r"a part is \(1, 0, 2\), wanted words or"),
-        (lambda: multimodal_positions([(2, 2)]), r"a part is \(2, 2\), wanted words or"),
-        (lambda: section_axes((2, 2)), r"sections are \(2, 2\), wanted pairs of time"),
-        (
-            lambda: MultimodalRotary(16, (2, 2, 2)),
-            r"sections are \(2, 2, 2\), wanted pairs of the 16 channels",
-        ),
-        (
-            lambda: MultimodalRotary(8, (2, 1, 1)).angles(torch.zeros(2, 3)),
-            r"positions have shape \(2, 3\), wanted \(3, T\) or \(3, B, T\)",
-        ),
-    ],
+test_misfits_are_refused = refusals(
+    (lambda: multimodal_positions([2, 0]), "a part is 0, wanted words or"),
+    (lambda: multimodal_positions([(1, 0, 2)]), r"a part is \(1, 0, 2\), wanted words or"),
+    (lambda: multimodal_positions([(2, 2)]), r"a part is \(2, 2\), wanted words or"),
+    (lambda: section_axes((2, 2)), r"sections are \(2, 2\), wanted pairs of time"),
+    (
+        lambda: MultimodalRotary(16, (2, 2, 2)),
+        r"sections are \(2, 2, 2\), wanted pairs of the 16 channels",
+    ),
+    (
+        lambda: MultimodalRotary(8, (2, 1, 1)).angles(torch.zeros(2, 3)),
+        r"positions have shape \(2, 3\), wanted \(3, T\) or \(3, B, T\)",
+    ),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.attention import MultiHeadAttention, attention_weights
+from course_lib.attention import attention_weights
 from course_lib.masks import causal_mask
 from course_lib.positions import (
     Alibi,
@@ -18,15 +18,13 @@ from course_lib.positions import (
     spread_diagonals,
     t5_bucket,
 )
+from course_tests.refusals import refusals
 
 SIZES = [(32, 128), (32, 64), (64, 1024), (16, 100), (48, 333), (8, 20)]
 
 
 def draw(*shape, seed=0, dtype=torch.float64):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-# Distances ------------------------------------------------------------------------------------
 
 
 @given(T=st.integers(1, 6), cached=st.integers(0, 5))
@@ -37,14 +35,6 @@ def test_queries_are_the_last_positions(T, cached):
     assert torch.equal(relative_distance(T, S), whole[cached:])
     diagonals = torch.arange(1 - S, T)
     assert torch.equal(spread_diagonals(diagonals, T, S), relative_distance(T, S))
-
-
-def test_diagonals_must_be_as_many_as_distances():
-    with pytest.raises(ValueError, match="got 4 diagonals, wanted 5"):
-        spread_diagonals(torch.zeros(4), 3, 3)
-
-
-# T5 -------------------------------------------------------------------------------------------
 
 
 def test_official_buckets():
@@ -101,23 +91,6 @@ def test_parameters_of_t5_small():
     assert list(RelativeBias(8).state_dict()) == ["table"]
 
 
-def test_a_bias_of_relative_positions_sees_order_but_not_where_a_text_begins():
-    attend, bias, x = (
-        MultiHeadAttention(8, n_heads=2).double(),
-        RelativeBias(2).double(),
-        draw(1, 9, 8),
-    )
-    torch.nn.init.normal_(bias.table, generator=torch.Generator().manual_seed(0))
-    numbers = bias(9)[None]
-    order = torch.randperm(9, generator=torch.Generator().manual_seed(0))
-    assert torch.allclose(attend(x)[:, order], attend(x[:, order]))
-    assert not torch.allclose(attend(x, bias=numbers)[:, order], attend(x[:, order], bias=numbers))
-    torch.testing.assert_close(numbers[..., 2:6, 2:6], bias(4)[None])
-
-
-# ALiBi ----------------------------------------------------------------------------------------
-
-
 def test_official_slopes():
     torch.testing.assert_close(alibi_slopes(8), 2.0 ** -torch.arange(1, 9).double())
     torch.testing.assert_close(alibi_slopes(16), 2.0 ** -(torch.arange(1, 17).double() / 2))
@@ -163,21 +136,15 @@ def test_alibi_learns_and_saves_nothing():
     assert bias.half()(5).dtype == torch.float32
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (
-            lambda: t5_bucket(torch.tensor(1), n_buckets=6),
-            "n_buckets is 6, wanted a positive multi",
-        ),
-        (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
-        (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
-        (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),
-    ],
+test_misfits_are_refused = refusals(
+    (lambda: t5_bucket(torch.tensor(1), n_buckets=6), "n_buckets is 6, wanted a positive multi"),
+    (lambda: RelativeBias(0), "n_heads is 0, wanted at least 1"),
+    (lambda: RelativeBias(2, n_buckets=0), "n_buckets is 0"),
+    (lambda: alibi_slopes(0), "n_heads is 0, wanted at least 1"),
+    (lambda: spread_diagonals(torch.zeros(4), 3, 3), "got 4 diagonals, wanted 5"),
+    (lambda: t5_bucket(torch.tensor([2.5])), "dtype torch.float32, wanted integers"),
+    (lambda: t5_bucket(torch.tensor([math.nan])), "dtype torch.float32, wanted integers"),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 @pytest.mark.parametrize(
@@ -187,12 +154,6 @@ def test_misfits_are_refused(call, message):
 def test_small_integers_are_no_other_distances(number, dtype, bidirectional, bucket):
     distance = torch.tensor([number], dtype=dtype)
     assert t5_bucket(distance, bidirectional=bidirectional).item() == bucket
-
-
-@pytest.mark.parametrize("distance", [torch.tensor([2.5]), torch.tensor([math.nan])])
-def test_distances_are_whole(distance):
-    with pytest.raises(ValueError, match="dtype torch.float32, wanted integers"):
-        t5_bucket(distance)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Rotary positions on a line: the distance decides, whatever the layout, the offset or the path."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.attention import KVCache, MultiHeadAttention
-from course_lib.masks import causal_mask
+from course_lib.attention import MultiHeadAttention
 from course_lib.positions import (
     Rotary,
     convert_rotary_layout,
@@ -17,6 +18,7 @@ from course_lib.positions import (
     rotation_table,
     sinusoidal_positions,
 )
+from course_tests.refusals import refusals
 
 LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half_split"])
 
@@ -111,16 +113,6 @@ def test_kept_tables_change_nothing(layout, offset, length, views):
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
 
 
-@LAYOUTS
-def test_offset_continues_where_a_cache_ends(layout):
-    attend, x = MultiHeadAttention(16, n_heads=2).double(), draw(2, 7, 16)
-    rotary = Rotary(8, layout=layout).double()
-    whole = attend(x, mask=causal_mask(7), rotate=rotary)
-    cache = KVCache()
-    outs = [attend(x[:, t : t + 1], cache=cache, rotate=rotary) for t in range(7)]
-    torch.testing.assert_close(torch.cat(outs, dim=1), whole)
-
-
 def test_tables_are_computed_anew_in_another_precision():
     rotary = Rotary(8, max_len=3000)
     exact = rotation_table(rotary_angles(torch.arange(3000), 8))
@@ -140,41 +132,29 @@ def test_single_precision_is_enough_far_out():
     torch.testing.assert_close(here.double(), exact, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: rotary_frequencies(5), "d_rotary is 5, wanted a positive even number"),
-        (lambda: rotate(draw(2, 4), draw(2, 3)), "x has 4 channels, wanted at least 6"),
-        (lambda: rotate(draw(2, 4), draw(2, 2), "split"), "layout is 'split', wanted one of"),
-        (lambda: rotation_table(draw(2, 2), "split"), "layout is 'split', wanted one of"),
-        (
-            lambda: rotate_by_table(draw(2, 4), rotation_table(draw(2, 3)), "interleaved"),
-            "x has 4 channels, wanted at least 6",
-        ),
-        (lambda: Rotary(8, d_rotary=3), "d_rotary is 3, wanted an even number from 2 to d_head 8"),
-        (lambda: Rotary(7), "d_rotary is 7, wanted an even number"),
-        (lambda: Rotary(8)(draw(2, 8), draw(2, 8), -1), "offset is -1, wanted at least 0"),
-        (lambda: convert_rotary_layout(draw(8, 4), 2, to="other"), "layout is 'other'"),
-    ],
+TURNS = (
+    lambda x: rotate(x, torch.tensor([[0.5]])),
+    lambda x: rotate_by_table(x, rotation_table(torch.tensor([[0.5]]))),
+    lambda x: Rotary(2)(x, x),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-@pytest.mark.parametrize(
-    "turn",
-    [
-        lambda x: rotate(x, torch.tensor([[0.5]])),
-        lambda x: rotate_by_table(x, rotation_table(torch.tensor([[0.5]]))),
-        lambda x: Rotary(2)(x, x),
-    ],
+test_misfits_are_refused = refusals(
+    (lambda: rotary_frequencies(5), "d_rotary is 5, wanted a positive even number"),
+    (lambda: rotate(draw(2, 4), draw(2, 3)), "x has 4 channels, wanted at least 6"),
+    (lambda: rotate(draw(2, 4), draw(2, 2), "split"), "layout is 'split', wanted one of"),
+    (lambda: rotation_table(draw(2, 2), "split"), "layout is 'split', wanted one of"),
+    (
+        lambda: rotate_by_table(draw(2, 4), rotation_table(draw(2, 3)), "interleaved"),
+        "x has 4 channels, wanted at least 6",
+    ),
+    (lambda: Rotary(8, d_rotary=3), "d_rotary is 3, wanted an even number from 2 to d_head 8"),
+    (lambda: Rotary(7), "d_rotary is 7, wanted an even number"),
+    (lambda: Rotary(8)(draw(2, 8), draw(2, 8), -1), "offset is -1, wanted at least 0"),
+    (lambda: convert_rotary_layout(draw(8, 4), 2, to="other"), "layout is 'other'"),
+    (lambda: Rotary(8, max_len=-1), "max_len is -1, wanted at least 0"),
+    (lambda: sinusoidal_positions(-1, 4), "max_len is -1, wanted at least 0"),
+    *((partial(turn, torch.full((1, 2), 3)), "dtype torch.int64") for turn in TURNS),
+    *((partial(turn, torch.tensor(1.0)), r"[xq] has shape \(\)") for turn in TURNS),
 )
-def test_only_floating_point_rows_turn(turn):
-    with pytest.raises(ValueError, match="dtype torch.int64"):
-        turn(torch.full((1, 2), 3))
-    with pytest.raises(ValueError, match=r"x has shape \(\)|q has shape \(\)"):
-        turn(torch.tensor(1.0))
 
 
 def test_a_single_vector_is_turned_by_a_single_row_of_angles():
@@ -183,10 +163,3 @@ def test_a_single_vector_is_turned_by_a_single_row_of_angles():
     assert torch.allclose(rotate(rows[2], angles[2]), rotate(rows, angles)[2])
     with pytest.raises(ValueError, match=r"wanted \(\.\.\., T, Dh\)"):
         rotate_by_table(rows[2], rotation_table(angles))
-
-
-def test_no_table_has_a_negative_length():
-    with pytest.raises(ValueError, match="max_len is -1, wanted at least 0"):
-        Rotary(8, max_len=-1)
-    with pytest.raises(ValueError, match="max_len is -1, wanted at least 0"):
-        sinusoidal_positions(-1, 4)

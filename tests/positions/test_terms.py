@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
+from course_lib.positions import WindowBias, window_index
+from course_lib.positions.delta import literal_delta_value, steps
 from course_lib.positions.relative import RelativeBias
 from course_lib.positions.terms import (
     TERMS,
@@ -21,6 +23,7 @@ from course_lib.positions.terms import (
     relative_index,
     term_scale,
 )
+from course_tests.refusals import refusals
 
 CHOICES = [c for n in range(1, 5) for c in itertools.combinations(TERMS, n)]
 
@@ -61,7 +64,6 @@ def test_all_terms_are_standard_attention_on_token_plus_position(value_positions
         attend.load_state_dict(standard.state_dict())
         out = attend(x, positions, mask=mask)
         torch.testing.assert_close(out, expected, rtol=0, atol=1e-10)
-        # One table for all sequences, or one for each.
         each = attend(x, positions.expand(2, -1, -1), mask=mask)
         torch.testing.assert_close(each, expected, rtol=0, atol=1e-10)
 
@@ -169,20 +171,78 @@ def test_without_positions_the_disentangled_is_standard_attention():
     torch.testing.assert_close(attend(x, draw(8, 8)), standard(x))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: FourTermAttention(8, 2, terms=[]), r"terms are \[\], wanted one or more"),
-        (lambda: FourTermAttention(8, 2, terms="xx"), "terms are .'xx'., wanted one or more"),
-        (lambda: FourTermAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
-        (lambda: FourTermAttention(8, 2, dropout=1.0), "dropout is 1.0"),
-        (lambda: TupePositions(8, 3, 4), "n_heads is 3"),
-        (lambda: TupePositions(8, 2, 0), "max_len is 0"),
-        (lambda: TupePositions(8, 2, 4)(5), r"length is 5, wanted 1..4"),
-        (lambda: DisentangledAttention(8, 2, 0), "span is 0"),
-        (lambda: DisentangledAttention(8, 2, 2, terms=["p2p"]), "terms are .'p2p'."),
-    ],
+test_wrong_input_is_named = refusals(
+    (lambda: FourTermAttention(8, 2, terms=[]), r"terms are \[\], wanted one or more"),
+    (lambda: FourTermAttention(8, 2, terms="xx"), "terms are .'xx'., wanted one or more"),
+    (lambda: FourTermAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
+    (lambda: FourTermAttention(8, 2, dropout=1.0), "dropout is 1.0"),
+    (lambda: TupePositions(8, 3, 4), "n_heads is 3"),
+    (lambda: TupePositions(8, 2, 0), "max_len is 0"),
+    (lambda: TupePositions(8, 2, 4)(5), r"length is 5, wanted 1..4"),
+    (lambda: DisentangledAttention(8, 2, 0), "span is 0"),
+    (lambda: DisentangledAttention(8, 2, 2, terms=["p2p"]), "terms are .'p2p'."),
 )
-def test_wrong_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+
+
+def test_the_literal_form_is_the_reports():
+    x1, x2, x3, x4 = x = draw(4, 5)
+    value = x1 + (x1 @ x2) * (x2 - x1) + (x1 @ x3) * (x3 - x2) + (x1 @ x4) * (x4 - x3)
+    torch.testing.assert_close(literal_delta_value(x), value)
+    swapped = x2 + (x2 @ x1) * (x1 - x2) + (x2 @ x3) * (x3 - x1) + (x2 @ x4) * (x4 - x3)
+    torch.testing.assert_close(literal_delta_value(x[[1, 0, 2, 3]]), swapped)
+    torch.testing.assert_close(literal_delta_value(x.expand(2, 4, 5))[1], value)
+
+
+def test_steps_forget_a_constant():
+    v = draw(2, 5, 3)
+    torch.testing.assert_close(steps(v + 7), steps(v))
+    assert not steps(v)[:, 0].any()
+
+
+SIDES = st.integers(1, 6)
+
+
+def naive_index(rows, columns, multiplier):
+    tokens = [(r, c) for r in range(rows) for c in range(columns)]
+    return torch.tensor(
+        [
+            [(r - s + rows - 1) * multiplier + (c - d + columns - 1) for s, d in tokens]
+            for r, c in tokens
+        ]
+    )
+
+
+def test_the_index_of_the_original_on_two_by_two():
+    wanted = [[4, 3, 1, 0], [5, 4, 2, 1], [7, 6, 4, 3], [8, 7, 5, 4]]
+    assert window_index(2, 2).tolist() == wanted
+
+
+@settings(max_examples=15, deadline=None)
+@given(SIDES, SIDES)
+def test_each_offset_has_one_number_and_each_number_one_offset(rows, columns):
+    index = window_index(rows, columns)
+    assert torch.equal(index, naive_index(rows, columns, 2 * columns - 1))
+    assert index.unique().tolist() == list(range((2 * rows - 1) * (2 * columns - 1)))
+
+
+@settings(max_examples=10, deadline=None)
+@given(SIDES, SIDES, SIDES, SIDES)
+def test_a_smaller_window_reads_the_same_offsets(rows, columns, up, left):
+    bias = WindowBias(2, rows, columns)
+    height, width = min(up, rows), min(left, columns)
+    whole = bias().unflatten(2, (rows, columns)).unflatten(1, (rows, columns))
+    corner = whole[:, :height, :width, :height, :width].flatten(3).flatten(1, 2)
+    assert torch.equal(bias(height, width), corner)
+
+
+def test_the_table_is_drawn_with_small_numbers():
+    table = WindowBias(64, 7, 7, generator=torch.Generator().manual_seed(0)).table
+    assert table.std().item() == pytest.approx(0.02, rel=0.05)
+    assert set(WindowBias(3, 7, 7).state_dict()) == {"table"}
+
+
+test_wrong_sizes_are_refused = refusals(
+    (lambda: window_index(0, 3), "window is 0 x 3"),
+    (lambda: WindowBias(0, 2, 2), "n_heads is 0"),
+    (lambda: WindowBias(1, 2, 2)(3, 2), "3 x 2, wanted at most 2 x 2"),
+)

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
 from course_lib.positions import (
     DisentangledAttention,
@@ -14,6 +13,7 @@ from course_lib.positions import (
     relative_shift,
     sinusoidal_encoding,
 )
+from course_tests.refusals import refusals
 
 
 def draw(*shape, seed=0, dtype=torch.float64):
@@ -82,27 +82,6 @@ def test_no_gradient_flows_into_the_memory():
     assert x.grad.any() and memory.grad is None
 
 
-def test_without_distances_and_vectors_it_is_attention():
-    attend, plain = layer(), MultiHeadAttention(8, n_heads=2, bias=False).double()
-    for weight in (attend.u, attend.v, attend.distance_proj.weight):
-        weight.data.zero_()
-    plain.load_state_dict(attend.state_dict(), strict=False)
-    x = draw(2, 5, 8)
-    torch.testing.assert_close(attend(x, mask=causal_mask(5)), plain(x, mask=causal_mask(5)))
-
-
-def test_the_second_vector_alone_knows_the_distance():
-    # With no query, no key and no u, what is left is v . r: a bias of the distance, for any text.
-    attend = layer()
-    attend.q_proj.weight.data.zero_()
-    attend.u.data.zero_()
-    weights = [attend(draw(1, 6, 8, seed=s), return_weights=True)[1] for s in range(2)]
-    torch.testing.assert_close(*weights)
-    scores = weights[0].log()[0, 0]
-    steps = scores.diagonal(1) - scores.diagonal()[:-1]
-    torch.testing.assert_close(steps, steps[:1].expand(5))
-
-
 def test_parameters():
     attend = TransformerXLAttention(16, 4, generator=torch.Generator().manual_seed(0))
     assert sum(p.numel() for p in attend.parameters()) == 5 * 16**2 + 2 * 16
@@ -110,26 +89,27 @@ def test_parameters():
     assert torch.equal(attend.u, other.u) and torch.equal(attend.v, other.v)
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: relative_shift(torch.zeros(3, 2)), "scores have 2 distances, wanted at least 3"),
-        (lambda: layer()(draw(1, 3, 8), draw(4, 8)), r"codes have shape \(4, 8\), wanted \(5, 8\)"),
-        (
-            lambda: layer()(draw(1, 3, 8), memory=draw(1, 3, 4)),
-            r"memory has shape \(1, 3, 4\), wanted \(B, T, 8\)",
+NOTHING = r"\(1, 0, 8\), wanted \(B, T, D\) with T at least 1"
+test_misfits_are_refused = refusals(
+    (lambda: relative_shift(torch.zeros(3, 2)), "scores have 2 distances, wanted at least 3"),
+    (lambda: layer()(draw(1, 3, 8), draw(4, 8)), r"codes have shape \(4, 8\), wanted \(5, 8\)"),
+    (
+        lambda: layer()(draw(1, 3, 8), memory=draw(1, 3, 4)),
+        r"memory has shape \(1, 3, 4\), wanted \(B, T, 8\)",
+    ),
+    (lambda: TransformerXLAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
+    (lambda: TransformerXLAttention(8, 2, fused=True)(torch.zeros(1, 0, 8)), NOTHING),
+    (lambda: TransformerXLAttention(8, 2, fused=False)(torch.zeros(1, 0, 8)), NOTHING),
+    (
+        lambda: DisentangledAttention(8, 2, span=4, fused=True)(
+            torch.zeros(1, 0, 8), torch.zeros(8, 8)
         ),
-        (lambda: TransformerXLAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
-    ],
+        NOTHING,
+    ),
+    (
+        lambda: DisentangledAttention(8, 2, span=4, fused=False)(
+            torch.zeros(1, 0, 8), torch.zeros(8, 8)
+        ),
+        NOTHING,
+    ),
 )
-def test_misfits_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_no_tokens_are_refused(fused):
-    with pytest.raises(ValueError, match=r"\(1, 0, 8\), wanted \(B, T, D\) with T at least 1"):
-        TransformerXLAttention(8, 2, fused=fused)(torch.zeros(1, 0, 8))
-    with pytest.raises(ValueError, match=r"\(1, 0, 8\), wanted \(B, T, D\) with T at least 1"):
-        DisentangledAttention(8, 2, span=4, fused=fused)(torch.zeros(1, 0, 8), torch.zeros(8, 8))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-import course_lib.swin.blocks as blocks
 from course_lib.swin import (
     DropPath,
     Layout,
@@ -29,8 +28,7 @@ from course_lib.swin import (
     window_partition,
     window_reverse,
 )
-
-SIDES = st.integers(1, 4)
+from course_tests.refusals import refusals
 
 
 def seeded(seed=0):
@@ -44,52 +42,12 @@ def small(**changes):
     return SwinConfig(**(fields | changes))
 
 
-# ------------------------------------------------------------------------------------- windows
-
-
-@settings(max_examples=15, deadline=None)
-@given(SIDES, SIDES, SIDES, SIDES)
-def test_windows_put_together_are_the_grid(height, width, n_down, n_right):
-    rows, columns = height * n_down, width * n_right
-    x = torch.randn(2, rows, columns, 3, generator=seeded())
-    windows = window_partition(x, (height, width))
-    assert windows.shape == (2 * n_down * n_right, height * width, 3)
-    assert torch.equal(windows[0], x[0, :height, :width].reshape(-1, 3))
-    assert torch.equal(window_reverse(windows, (height, width), rows, columns), x)
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(-5, 5), st.integers(-5, 5))
-def test_a_shift_is_undone_by_its_negative(down, right):
-    x = torch.randn(1, 4, 5, 2, generator=seeded())
-    assert torch.equal(cyclic_shift(cyclic_shift(x, (down, right)), (-down, -right)), x)
-
-
-def region_mask(side, window, shift):
-    """Regions by slices of the moved grid, the way the original draws them."""
-    regions = torch.zeros(side, side)
-    slices = [slice(0, -window), slice(-window, -shift), slice(-shift, None)]
-    for number, (down, right) in enumerate((a, b) for a in slices for b in slices):
-        regions[down, right] = number
-    flat = window_partition(regions[None, ..., None], (window, window))[..., 0]
-    return flat[:, :, None] == flat[:, None, :]
-
-
-@pytest.mark.parametrize(("side", "window", "shift"), [(8, 4, 2), (14, 7, 3), (56, 7, 3)])
-def test_the_mask_is_the_originals(side, window, shift):
-    layout = window_layout(side, side, window, shift)
-    assert torch.equal(window_mask(layout), region_mask(side, window, shift))
-
-
 def test_a_window_as_large_as_the_map_neither_moves_nor_masks():
     for side in (5, 7):
         layout = window_layout(side, side, 7, 3)
         assert layout == Layout((side, side), (side, side), (0, 0))
         assert not layout.masked
     assert window_layout(7, 21, 7, 3).shift == (0, 3)
-
-
-# ------------------------------------------------------------------------------------ attention
 
 
 def dense_attention(attention, x, window, shift):
@@ -127,22 +85,6 @@ def test_a_block_is_dense_attention_among_those_that_share_a_window(grid, shift,
         torch.testing.assert_close(block(x), wanted, atol=1e-12, rtol=0)
 
 
-def test_what_fills_up_the_grid_has_no_influence(monkeypatch):
-    block = SwinBlock(8, 2, 16, grid=(5, 9), window=4, shift=2)
-    x = torch.randn(2, 5, 9, 8, generator=seeded(), requires_grad=True)
-    usual = block(x)
-    usual.sum().backward()
-    assert x.grad.isfinite().all()
-
-    def pad_with_rubbish(grid, sizes):
-        rubbish = torch.randn(len(grid), *sizes, grid.shape[-1], generator=seeded(1)) * 100
-        rubbish[:, : grid.shape[1], : grid.shape[2]] = grid
-        return rubbish
-
-    monkeypatch.setattr(blocks, "pad_grid", pad_with_rubbish)
-    torch.testing.assert_close(block(x), usual, atol=1e-6, rtol=0)
-
-
 def test_weights_sum_to_one_and_are_the_same_on_both_paths():
     attend = WindowAttention(8, 2, (3, 3))
     mask = window_mask(window_layout(6, 6, 3, 1))
@@ -152,9 +94,6 @@ def test_weights_sum_to_one_and_are_the_same_on_both_paths():
     torch.testing.assert_close(weights.sum(-1), torch.ones(8, 2, 9))
     assert not weights.masked_select(~mask.repeat(2, 1, 1)[:, None].expand_as(weights)).any()
     torch.testing.assert_close(out, attend(x, mask), atol=1e-6, rtol=0)
-
-
-# ------------------------------------------------------------------------- merging and dropping
 
 
 def test_merging_goes_down_first():
@@ -207,21 +146,64 @@ def test_draws_come_from_the_generator_that_was_given():
     assert torch.equal(state, torch.random.get_rng_state())
 
 
-# ------------------------------------------------------------------------------------ the model
-
-
-@pytest.mark.parametrize(
-    ("preset", "count"), [("t", 28_288_354), ("s", 49_606_258), ("b", 87_768_224)]
+GRID = torch.zeros(1, 4, 6, 8)
+ATTEND = WindowAttention(8, 2, (2, 2))
+TOKENS = torch.zeros(6, 4, 8)
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: swin("l"), "no preset 'l'; there are t, s, b, cifar"),
+    (lambda: drop_path(torch.tensor(1.0), 0.5), "single number"),
+    (
+        lambda: swin("cifar")(torch.zeros(1, 3, 32, 32, dtype=torch.uint8)),
+        "torch.uint8, wanted a floating-point one",
+    ),
+    (
+        lambda: window_partition(torch.zeros(1, 4), (2, 2)),
+        "x has shape .1, 4., wanted .B, rows, columns, D.",
+    ),
+    (lambda: window_partition(GRID, (4, 4)), "window is 4 x 4, wanted sides that divide 4 x 6"),
+    (
+        lambda: window_reverse(torch.zeros(5, 4, 8), (2, 2), 4, 6),
+        "windows have shape .5, 4, 8., wanted .B . 6, 4, D.",
+    ),
+    (lambda: window_layout(8, 8, 4, 4), "shift is 4, wanted at least 0 and less than window 4"),
+    (lambda: window_layout(0, 8, 4, 0), "grid is 0 x 8"),
+    (lambda: pad_grid(GRID, (4, 4)), "grid is 4 x 6, wanted at most 4 x 4"),
+    (lambda: drop_path(GRID, 1), "p is 1, wanted a probability"),
+    (lambda: DropPath(-1), "p is -1"),
+    (lambda: PatchMerging(4)(GRID), "wanted .B, rows, columns, 4."),
+    (lambda: WindowAttention(8, 3, (2, 2)), "n_heads is 3, wanted a divisor of d_model 8"),
+    (lambda: WindowAttention(8, 2, (2, 2), dropout=1), "dropout is 1"),
+    (
+        lambda: ATTEND(torch.zeros(6, 9, 8)),
+        "x has shape .6, 9, 8., wanted .B . nW, 4, 8. for windows of 2 x 2",
+    ),
+    (
+        lambda: ATTEND(TOKENS, torch.ones(4, 4, 4, dtype=torch.bool)),
+        "nW a divisor of the 6 windows",
+    ),
+    (lambda: ATTEND(TOKENS, torch.ones(3, 4, 4)), "torch.float32, wanted torch.bool"),
+    (
+        lambda: SwinBlock(8, 2, 16, grid=(4, 4), window=2)(torch.zeros(1, 4, 4, 6)),
+        "wanted .B, rows, columns, 8.",
+    ),
+    (lambda: SwinConfig(depths=(2, 2)), "as many heads as stages"),
+    (lambda: SwinConfig(n_heads=(5, 6, 12, 24)), "n_heads is 5, wanted a divisor of the width 96"),
+    (lambda: SwinConfig(window=0), "window is 0, wanted at least 1"),
+    (lambda: SwinConfig(drop_path=1.5), "drop_path is 1.5, wanted a probability"),
+    (
+        lambda: Swin(small())(torch.zeros(1, 1, 16, 16)),
+        "images have shape .1, 1, 16, 16., wanted .B, 3, height, width.",
+    ),
+    (
+        lambda: pad_grid(torch.zeros(8, 8, 4), (9, 9)),
+        r"\(8, 8, 4\), wanted \(B, rows, columns, D\)",
+    ),
+    (
+        lambda: cyclic_shift(torch.zeros(8, 8, 4), (1, 1)),
+        r"\(8, 8, 4\), wanted \(B, rows, columns, D\)",
+    ),
+    (lambda: block_cost(0, 3, 8), "sizes are 0 x 3, width 8 and ratio 4"),
 )
-def test_presets_have_the_published_number_of_parameters(preset, count):
-    with torch.device("meta"):
-        model = swin(preset)
-    assert sum(p.numel() for p in model.parameters()) == count
-
-
-def test_a_preset_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="no preset 'l'; there are t, s, b, cifar"):
-        swin("l")
 
 
 def multiply_adds(model):
@@ -238,10 +220,14 @@ def multiply_adds(model):
     return counter.get_total_flops() // 2 + sum(normed)
 
 
-@pytest.mark.parametrize(("preset", "billions"), [("t", 4.494), ("s", 8.747), ("b", 15.438)])
-def test_presets_cost_what_the_original_counts(preset, billions):
+@pytest.mark.parametrize(
+    ("preset", "count", "billions"),
+    [("t", 28_288_354, 4.494), ("s", 49_606_258, 8.747), ("b", 87_768_224, 15.438)],
+)
+def test_presets_have_the_published_numbers_of_parameters_and_operations(preset, count, billions):
     with torch.device("meta"):
         model = swin(preset)
+    assert sum(p.numel() for p in model.parameters()) == count
     for part in model.modules():
         if isinstance(part, WindowAttention):
             part.fused = False
@@ -251,18 +237,15 @@ def test_presets_cost_what_the_original_counts(preset, billions):
 @pytest.mark.parametrize("size", [(16, 16), (32, 48), (15, 9), (3, 50)])
 def test_images_of_any_size(size):
     model = Swin(small(), generator=seeded()).eval()
-    images = torch.randn(2, 3, *size, generator=seeded(1))
+    images = torch.randn(2, 3, *size, generator=seeded(1), requires_grad=True)
     explicit = Swin(small(), fused=False).eval()
     explicit.load_state_dict(model.state_dict())
     logits, weights = explicit(images, return_weights=True)
     assert logits.shape == (2, 5) and len(weights) == 4
     torch.testing.assert_close(model(images), logits, atol=1e-5, rtol=0)
-
-
-def test_weights_are_drawn_from_the_generator_and_masks_are_not_saved():
-    first, second = (Swin(small(), generator=seeded()).state_dict() for _ in range(2))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert not [name for name in first if "mask" in name or "index" in name]
+    model(images).sum().backward()
+    assert images.grad.isfinite().all()
+    assert not [name for name in model.state_dict() if "mask" in name or "index" in name]
 
 
 def test_rates_grow_to_the_last_block():
@@ -270,88 +253,11 @@ def test_rates_grow_to_the_last_block():
     assert rates == pytest.approx([0, 0.1, 0.2, 0.3])
 
 
-# -------------------------------------------------------------------------------------- refusals
-
-
-def refused(match):
-    return pytest.raises(ValueError, match=match)
-
-
-def test_wrong_input_is_refused_with_what_came_and_what_was_wanted():
-    x = torch.zeros(1, 4, 6, 8)
-    with refused("x has shape .1, 4., wanted .B, rows, columns, D."):
-        window_partition(torch.zeros(1, 4), (2, 2))
-    with refused("window is 4 x 4, wanted sides that divide 4 x 6"):
-        window_partition(x, (4, 4))
-    with refused("windows have shape .5, 4, 8., wanted .B . 6, 4, D."):
-        window_reverse(torch.zeros(5, 4, 8), (2, 2), 4, 6)
-    with refused("shift is 4, wanted at least 0 and less than window 4"):
-        window_layout(8, 8, 4, 4)
-    with refused("grid is 0 x 8"):
-        window_layout(0, 8, 4, 0)
-    with refused("grid is 4 x 6, wanted at most 4 x 4"):
-        pad_grid(x, (4, 4))
-    with refused("p is 1, wanted a probability"):
-        drop_path(x, 1)
-    with refused("p is -1"):
-        DropPath(-1)
-    with refused("wanted .B, rows, columns, 4."):
-        PatchMerging(4)(x)
-
-
-def test_wrong_attention_is_refused():
-    attend = WindowAttention(8, 2, (2, 2))
-    x = torch.zeros(6, 4, 8)
-    with refused("n_heads is 3, wanted a divisor of d_model 8"):
-        WindowAttention(8, 3, (2, 2))
-    with refused("dropout is 1"):
-        WindowAttention(8, 2, (2, 2), dropout=1)
-    with refused("x has shape .6, 9, 8., wanted .B . nW, 4, 8. for windows of 2 x 2"):
-        attend(torch.zeros(6, 9, 8))
-    with refused("nW a divisor of the 6 windows"):
-        attend(x, torch.ones(4, 4, 4, dtype=torch.bool))
-    with refused("torch.float32, wanted torch.bool"):
-        attend(x, torch.ones(3, 4, 4))
-    with refused("wanted .B, rows, columns, 8."):
-        SwinBlock(8, 2, 16, grid=(4, 4), window=2)(torch.zeros(1, 4, 4, 6))
-
-
-def test_wrong_models_are_refused():
-    with refused("as many heads as stages"):
-        SwinConfig(depths=(2, 2))
-    with refused("n_heads is 5, wanted a divisor of the width 96"):
-        SwinConfig(n_heads=(5, 6, 12, 24))
-    with refused("window is 0, wanted at least 1"):
-        SwinConfig(window=0)
-    with refused("drop_path is 1.5, wanted a probability"):
-        SwinConfig(drop_path=1.5)
-    with refused("images have shape .1, 1, 16, 16., wanted .B, 3, height, width."):
-        Swin(small())(torch.zeros(1, 1, 16, 16))
-
-
-def test_a_grid_without_a_batch_is_refused():
-    for move in (lambda x: pad_grid(x, (9, 9)), lambda x: cyclic_shift(x, (1, 1))):
-        with pytest.raises(ValueError, match=r"\(8, 8, 4\), wanted \(B, rows, columns, D\)"):
-            move(torch.randn(8, 8, 4))
-
-
-def test_what_is_no_batch_has_no_paths_to_drop():
-    with pytest.raises(ValueError, match="single number"):
-        drop_path(torch.tensor(1.0), 0.5)
-
-
-def test_bytes_are_refused_as_images():
-    with pytest.raises(ValueError, match="torch.uint8, wanted a floating-point one"):
-        swin("cifar")(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
-
-
 @pytest.mark.parametrize(
     ("rows", "columns", "window", "shift"),
     [(8, 8, 4, 2), (5, 9, 4, 1), (6, 10, 4, 3), (3, 9, 4, 2), (7, 7, 7, 3), (4, 8, 4, 0)],
 )
-def test_connections_are_those_of_the_windows(
-    rows: int, columns: int, window: int, shift: int
-) -> None:
+def test_connections_are_those_of_the_windows(rows, columns, window, shift):
     layout = window_layout(rows, columns, window, shift)
     numbers = 1 + torch.arange(rows * columns).view(1, rows, columns, 1)
     moved = cyclic_shift(pad_grid(numbers, layout.padded), layout.shift)
@@ -369,9 +275,7 @@ def test_connections_are_those_of_the_windows(
 @pytest.mark.parametrize(
     ("grid", "window", "mlp_ratio"), [((14, 14), 7, 4), ((5, 9), 4, 2), ((3, 8), 4, 4)]
 )
-def test_a_block_multiplies_as_often_as_counted(
-    grid: tuple[int, int], window: int, mlp_ratio: int
-) -> None:
+def test_a_block_multiplies_as_often_as_counted(grid, window, mlp_ratio):
     block = SwinBlock(8, 2, 8 * mlp_ratio, grid=grid, window=window, fused=False)
     with FlopCounterMode(display=False) as counter:
         block(torch.zeros(1, *grid, 8))
@@ -381,10 +285,8 @@ def test_a_block_multiplies_as_often_as_counted(
     assert cost.feed_forward == grid[0] * grid[1] * sum(x.weight.numel() for x in layers)
 
 
-def test_without_windows_every_pair_is_counted() -> None:
+def test_without_windows_every_pair_is_counted():
     whole, cut = block_cost(12, 8, 16), block_cost(12, 8, 16, window=4)
     assert whole.pairs == 2 * 96**2 * 16 and cut.pairs == whole.pairs // 6
     assert (whole.projections, whole.feed_forward) == (cut.projections, cut.feed_forward)
     assert block_cost(7, 7, 16, window=9) == block_cost(7, 7, 16)
-    with pytest.raises(ValueError, match="sizes are 0 x 3, width 8 and ratio 4"):
-        block_cost(0, 3, 8)

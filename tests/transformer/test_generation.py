@@ -36,9 +36,6 @@ def text(seed=0, shape=(2, T)):
     return torch.randint(3, V, shape, generator=torch.Generator().manual_seed(seed))
 
 
-# ------------------------------------------------------------------------------ caches
-
-
 @given(seed=SEEDS, cuts=st.sets(st.integers(1, T - 1)), positions=st.sampled_from(POSITIONS))
 @settings(max_examples=25, deadline=None)
 def test_a_text_read_in_pieces_is_the_text_read_at_once(seed, cuts, positions):
@@ -119,9 +116,6 @@ def test_the_memory_and_the_words_before_are_projected_once(make):
     else:
         model.generate(text(1, (2, S)), torch.tensor([S, S]), max_len=5, end=None)
         assert sorted(lengths) == [1] * 10 + [S] * 2
-
-
-# ------------------------------------------------------------------------------ what is written
 
 
 def test_the_score_of_a_hypothesis_is_that_of_its_translation():

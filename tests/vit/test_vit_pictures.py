@@ -11,13 +11,13 @@ from course_lib.vit import load_kept, load_picture
 from course_lib.vit.three_questions import QUESTIONS, answers_right, red_scenes, train_on_scenes
 
 
-def file_of(picture: Image.Image, kind: str = "png", **options: object) -> io.BytesIO:
+def file_of(picture, kind="png", **options):
     file = io.BytesIO()
     picture.save(file, kind, **options)
     return file
 
 
-def test_the_middle_square_is_cut_out() -> None:
+def test_the_middle_square_is_cut_out():
     picture = Image.new("RGB", (60, 20), "blue")
     picture.paste("red", (20, 0, 40, 20))
     found = load_picture(file_of(picture), size=5)
@@ -26,14 +26,14 @@ def test_the_middle_square_is_cut_out() -> None:
     assert load_picture(file_of(picture.transpose(Image.Transpose.ROTATE_90)), size=5).equal(found)
 
 
-def test_what_is_made_smaller_is_averaged() -> None:
+def test_what_is_made_smaller_is_averaged():
     board = Image.new("RGB", (64, 64))
     board.putdata([(255, 255, 255) if (n + n // 64) % 2 else (0, 0, 0) for n in range(64 * 64)])
     found = load_picture(file_of(board), size=8)
     assert found.min() >= 120 and found.max() <= 135
 
 
-def test_grey_transparent_and_turned_pictures_are_read() -> None:
+def test_grey_transparent_and_turned_pictures_are_read():
     grey = load_picture(file_of(Image.new("L", (9, 9), 77)), size=3)
     assert grey.unique().tolist() == [77]
     clear = load_picture(file_of(Image.new("RGBA", (9, 9), (0, 0, 0, 0))), size=3)
@@ -46,7 +46,7 @@ def test_grey_transparent_and_turned_pictures_are_read() -> None:
     assert turned[0, 0, 0].max() < 128 < turned[0, 0, 1].min()
 
 
-def test_a_size_below_one_and_what_is_no_picture_are_refused(tmp_path: Path) -> None:
+def test_a_size_below_one_and_what_is_no_picture_are_refused(tmp_path):
     with pytest.raises(ValueError, match="size is 0"):
         load_picture(file_of(Image.new("L", (4, 4))), size=0)
     (tmp_path / "text.png").write_text("no picture")
@@ -54,7 +54,7 @@ def test_a_size_below_one_and_what_is_no_picture_are_refused(tmp_path: Path) -> 
         load_picture(tmp_path / "text.png")
 
 
-def test_what_ships_is_as_good_as_its_record_says() -> None:
+def test_what_ships_is_as_good_as_its_record_says():
     from course_lib.calibration import expected_calibration_error
     from course_lib.experiments import load_records
 
@@ -68,12 +68,12 @@ def test_what_ships_is_as_good_as_its_record_says() -> None:
         assert (kept.model is None) == (arm == "few")
 
 
-def test_a_missing_file_tells_how_to_make_it(tmp_path: Path) -> None:
+def test_a_missing_file_tells_how_to_make_it(tmp_path):
     with pytest.raises(FileNotFoundError, match="course run vit-recipe --arms many"):
         load_kept(folder=tmp_path)
 
 
-def scenes(n: int, seed: int = 0, size: int = 24):
+def scenes(n, seed=0, size=24):
     return red_scenes(n, torch.Generator().manual_seed(seed), size=size)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.vit import DistilledViT, Positions, ViT, ViTConfig, resample_positions
+from course_tests.refusals import refusals
 
 SMALL = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "image_size": 12}
 
@@ -105,15 +106,9 @@ def test_antialiasing_is_the_convolution_of_an_image_library():
     torch.testing.assert_close(ours, weights @ line.T)
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda: make("fixed").resized(14), "patch_size is 4, wanted a divisor of image_size 14"),
-        (lambda: make("axial", n_heads=8), "d_head is 2, wanted a positive multiple of 4"),
-        (lambda: make("learned").resized(8)(images(12)), r"\(2, 3, 12, 12\), wanted \(B, 3, 8, 8"),
-        (lambda: resample_positions(torch.zeros(9, 2), (3, 3), (4, 4)), r"\(9, 2\), wanted \(10"),
-    ],
+test_errors_name_what_came_and_what_was_wanted = refusals(
+    (lambda: make("fixed").resized(14), "patch_size is 4, wanted a divisor of image_size 14"),
+    (lambda: make("axial", n_heads=8), "d_head is 2, wanted a positive multiple of 4"),
+    (lambda: make("learned").resized(8)(images(12)), r"\(2, 3, 12, 12\), wanted \(B, 3, 8, 8"),
+    (lambda: resample_positions(torch.zeros(9, 2), (3, 3), (4, 4)), r"\(9, 2\), wanted \(10"),
 )
-def test_errors_name_what_came_and_what_was_wanted(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()

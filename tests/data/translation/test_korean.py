@@ -15,10 +15,10 @@ from course_lib.data.translation.hangul import (
     with_final,
 )
 from course_lib.data.translation.korean import KoreanEnglish
-from course_lib.data.translation.pairs import SentencePair
+from course_tests.refusals import refusals
 
 
-def sample(n: int = 2000, script: str = "hangul", seed: int = 0) -> list[SentencePair]:
+def sample(n=2000, script="hangul", seed=0):
     grammar, rng = KoreanEnglish(script), Random(seed)
     return [grammar.sample(rng, 3 + i % 20) for i in range(n)]
 
@@ -26,24 +26,24 @@ def sample(n: int = 2000, script: str = "hangul", seed: int = 0) -> list[Sentenc
 PAIRS = sample()
 
 
-def translations(pair: SentencePair, position: int) -> list[str]:
+def translations(pair, position):
     return [pair.target[j] for i, j in pair.alignment if i == position]
 
 
 @pytest.mark.parametrize("length", [3, 4, 5, 9, 14, 21, 40])
-def test_length_is_exact(length: int) -> None:
+def test_length_is_exact(length):
     grammar, rng = KoreanEnglish(), Random(length)
     for _ in range(50):
         assert len(grammar.sample(rng, length).source) == length
 
 
-def test_every_word_of_both_sides_is_aligned() -> None:
+def test_every_word_of_both_sides_is_aligned():
     for pair in PAIRS:
         assert {i for i, _ in pair.alignment} == set(range(len(pair.source))), pair
         assert {j for _, j in pair.alignment} == set(range(len(pair.target))), pair
 
 
-def test_the_verb_comes_last_and_moves_to_the_middle() -> None:
+def test_the_verb_comes_last_and_moves_to_the_middle():
     for pair in PAIRS:
         if len(pair.source) < 4 or pair.source[-1] == "?" or "," in pair.source:
             continue
@@ -57,7 +57,7 @@ def test_the_verb_comes_last_and_moves_to_the_middle() -> None:
     assert crossing > 0.8 * len(PAIRS)
 
 
-def test_english_verbs_agree_with_their_subject() -> None:
+def test_english_verbs_agree_with_their_subject():
     first_word = {"i": False, "we": False, "they": False, "he": True, "she": True}
     finite = {v.third.split()[0]: True for v in words.VERBS}
     finite |= {v.english.split()[0]: False for v in words.VERBS}
@@ -71,7 +71,7 @@ def test_english_verbs_agree_with_their_subject() -> None:
     assert seen == {True, False}
 
 
-def test_own_takes_its_gender_from_the_subject() -> None:
+def test_own_takes_its_gender_from_the_subject():
     seen = set()
     names = {noun.english: noun.gender for noun in words.NAMES}
     pronouns = {p.english: p.possessive for p in words.PRONOUNS}
@@ -86,26 +86,28 @@ def test_own_takes_its_gender_from_the_subject() -> None:
     assert {"his", "her", "my"} <= seen
 
 
-def test_the_sentence_of_the_lecture_is_in_the_grammar() -> None:
+def test_the_sentence_of_the_lecture_is_in_the_grammar():
     grammar, rng = KoreanEnglish("hangul"), Random(0)
     drawn = {str(grammar.sample(rng, 3)) for _ in range(2000)}
     assert "좋은 저녁입니다 . -> good evening ." in drawn
 
 
-def test_scripts_write_the_same_sentences() -> None:
+def test_scripts_write_the_same_sentences():
     for hangul, roman in zip(sample(50), sample(50, "roman"), strict=True):
         assert hangul.target == roman.target and hangul.alignment == roman.alignment
         assert all(word.isascii() for word in roman.source)
 
 
-def test_unknown_script_and_impossible_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="script is 'runes', wanted 'roman' or 'hangul'"):
-        KoreanEnglish("runes")
-    with pytest.raises(ValueError, match="length is 2, wanted at least 3"):
-        KoreanEnglish().sample(Random(0), 2)
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: KoreanEnglish("runes"), "script is 'runes', wanted 'roman' or 'hangul'"),
+    (lambda: KoreanEnglish().sample(Random(0), 2), "length is 2, wanted at least 3"),
+    (lambda: with_final("찾", FINAL_N), "final consonant already"),
+    (lambda: final_consonant(""), "word is '', wanted one that ends in a Hangul"),
+    (lambda: final_consonant("dog"), "word is 'dog', wanted one that ends in a Hangul"),
+)
 
 
-def test_final_consonant_agrees_with_unicode_decomposition() -> None:
+def test_final_consonant_agrees_with_unicode_decomposition():
     for code in range(0xAC00, 0xD7A4, 7):
         has_final = len(unicodedata.normalize("NFD", chr(code))) == 3
         assert bool(final_consonant(chr(code))) == has_final
@@ -115,30 +117,19 @@ def test_final_consonant_agrees_with_unicode_decomposition() -> None:
     ("stem", "final", "expected"),
     [("보", FINAL_N, "본"), ("하", FINAL_B, "합"), ("기다리", FINAL_N, "기다린")],
 )
-def test_with_final(stem: str, final: int, expected: str) -> None:
+def test_with_final(stem, final, expected):
     assert with_final(stem, final) == expected
 
 
-def test_with_final_refuses_a_second_final_consonant() -> None:
-    with pytest.raises(ValueError, match="final consonant already"):
-        with_final("찾", FINAL_N)
-
-
-def test_attach_looks_at_the_last_syllable_only() -> None:
+def test_attach_looks_at_the_last_syllable_only():
     assert attach("사과", "을/를") == "사과를"
     assert attach("그림", "을/를") == "그림을"
 
 
-@pytest.mark.parametrize("word", ["", "dog"])
-def test_words_that_are_not_hangul_are_refused(word: str) -> None:
-    with pytest.raises(ValueError, match=f"word is {word!r}, wanted one that ends in a Hangul"):
-        final_consonant(word)
-
-
-def test_romanised_nouns_and_names_stay_distinct() -> None:
+def test_romanised_nouns_and_names_stay_distinct():
     nouns = [n.korean for n in words.PEOPLE + words.ANIMALS + words.THINGS + words.NAMES]
     assert len({romanise(noun) for noun in nouns}) == len(set(nouns)) == len(nouns)
 
 
-def test_romanise_keeps_other_characters() -> None:
+def test_romanise_keeps_other_characters():
     assert romanise("한글 ABC.") == "hangeul ABC."

@@ -56,7 +56,6 @@ class Tally:
         )
 
     def data(self) -> dict[str, Any]:
-        """The counts as plain data, for ``--json``."""
         return asdict(self)
 
 

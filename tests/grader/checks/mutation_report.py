@@ -60,7 +60,6 @@ class Survey:
         return self.mutants - self.rejected - self.equivalent
 
     def line(self) -> str:
-        """The summary line."""
         share = 100 * self.rejected / max(1, self.mutants)
         return (
             f"mutants {self.rejected}/{self.mutants} rejected ({share:.1f} %),"
@@ -142,7 +141,6 @@ def verdict(exercise: Exercise, source: str, seed: str, limit: float) -> Report 
 
 
 def false_name(exercise: Exercise, source: str, report: Report | None, limit: float) -> str:
-    """What an answer is called, though another seed tells it apart from that; or empty."""
     named = recognise(exercise, report, SEED) if report is not None else ()
     again = verdict(exercise, source, OTHER_SEED, limit) if named else None
     same = again is not None and recognise(exercise, again, OTHER_SEED) == named

@@ -8,7 +8,6 @@ from grader.checks.report import Report
 
 
 def recognised(exercise: Exercise, source: str, seed: str) -> Report:
-    """Grade an answer given as source code, and name its mistakes."""
     with quiet():
         report = grade(exercise, AnswerProxy.local(namespace(exercise, source)), seed)
         if not report.full:

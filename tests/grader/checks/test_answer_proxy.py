@@ -54,10 +54,7 @@ def module():
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with (
-        ForkServer(tmp_path_factory.mktemp("kit")) as forkserver,
-        Worker(forkserver) as worker,
-    ):
+    with ForkServer(tmp_path_factory.mktemp("kit")) as forkserver, Worker(forkserver) as worker:
         assert worker.run(SOURCE) == []
         yield worker
 
@@ -66,7 +63,7 @@ def worker(tmp_path_factory):
 def proxy(request, worker):
     if request.param == "worker":
         return worker.proxy()
-    names: dict = {}
+    names = {}
     exec(compile(SOURCE, "<answer>", "exec"), names)
     return AnswerProxy.local(names)
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import subprocess
 import sys
 import warnings
 from datetime import date
@@ -58,7 +59,6 @@ def test_a_notebook_says_the_number_of_the_task_and_shows_no_number_below(monkey
 
 
 def test_what_takes_long_says_how_far_it_is(capsys, monkeypatch):
-    """In a notebook only; elsewhere what is printed is the table."""
     for module in (grading, recognition):
         monkeypatch.setattr(module, "BEFORE_IT_SHOWS", 0)
     mistaken = names(find(EXERCISE).mistakes[0].source)
@@ -150,11 +150,9 @@ def test_a_notebook_keeps_the_best_points_in_a_file_of_the_student(tmp_path, mon
     full = check(EXERCISE, names())
     check(EXERCISE, names(find(EXERCISE).mistakes[0].source))
     kept = json.loads(file.read_text())
-    assert kept["exercises"][EXERCISE] == {
-        "points": full,
-        "of": float(find(EXERCISE).points),
-        "on": date.today().isoformat(),
-    }
+    today = date.today().isoformat()
+    assert kept["exercises"][EXERCISE] == {"points": full, "of": full, "on": today}
+    assert full == find(EXERCISE).points
 
 
 @pytest.mark.parametrize(
@@ -170,3 +168,22 @@ def test_a_file_that_holds_something_else_is_left_alone(text, tmp_path, monkeypa
     file.unlink()
     file.mkdir()
     assert check(EXERCISE, names()) == find(EXERCISE).points
+
+
+ASKS = """
+import importlib.util
+from grader.checks.shell import alone
+alone({"pytest", "docs"})
+print(importlib.util.find_spec("pytest"), importlib.util.find_spec("json").name)
+import docs
+print(docs.HALF)
+import pytest
+"""
+
+
+def test_a_package_that_is_not_there_is_not_found_by_asking_and_an_own_module_is(tmp_path):
+    (tmp_path / "docs.py").write_text("HALF = 0.5\n")
+    asked = [sys.executable, "-c", ASKS]
+    ended = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.stdout == "None json\n0.5\n"
+    assert ended.stderr.endswith("pytest is not there while work is graded\n")

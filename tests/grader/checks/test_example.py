@@ -12,8 +12,8 @@ from grader.checks.exercise import find, identifiers
 from grader.checks.grading import grade_source
 from grader.checks.report import ALONE
 
-DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool, torch.uint8,
-          torch.complex64]  # fmt: skip
+DTYPES = "float32 float16 bfloat16 int64 bool uint8 complex64".split()
+DTYPES = [getattr(torch, name) for name in DTYPES]
 
 
 @given(

@@ -223,7 +223,6 @@ LATE = {
 
 
 def reaches(reply):
-    """Whether what is forbidden ran: its value is in the reply."""
     wanted = SAVED(q, q, q)
     found = [reply.value, *reply.after]
     return any(
@@ -234,7 +233,6 @@ def reaches(reply):
 
 @pytest.mark.parametrize("name", LATE)
 def test_what_is_returned_computes_nothing_when_it_is_read(name):
-    """By any verb, in the value, and in the arguments afterwards."""
     names = {
         "answer": lambda x: LATE[name](),
         "leave": lambda x: x.append(LATE[name]()),
@@ -299,7 +297,6 @@ for name, call in ways.items():
 @pytest.mark.sample("attention", "autograd", "patches")
 @pytest.mark.parametrize("kind", FORBIDDEN)
 def test_for_good_closes_every_route_and_leaves_nothing_to_undo(kind):
-    """Also what calls the engine below all that Python could exchange."""
     done = subprocess.run(
         [sys.executable, "-c", FOR_GOOD, kind],
         cwd=Path(__file__).parent, capture_output=True, text=True, timeout=120,

@@ -33,7 +33,6 @@ def test_twenty_seeds_over_workers(tmp_path):
 
 @pytest.fixture(scope="module")
 def over_worker(tmp_path_factory):
-    """Grades in a worker of the judge."""
     with worker_grader(tmp_path_factory.mktemp("worker")) as grader:
         yield grader
 
@@ -51,7 +50,6 @@ def test_both_transports_agree(identifier, over_worker):
 
 @pytest.fixture
 def spoiled(monkeypatch):
-    """A copy of the first exercise that a test may spoil."""
     exercise = dataclasses.replace(
         find("attention.scaled_dot_product"),
         mistakes=list(find("attention.scaled_dot_product").mistakes),
@@ -86,8 +84,6 @@ def test_a_property_that_any_stub_passes_is_a_fault(spoiled):
 
 
 def test_a_property_that_breaks_off_is_a_fault(spoiled):
-    """What is told to a student as theirs would be the property's."""
-
     def broken(trial):
         assert trial.call(*spoiled.example(trial)).no_such_thing
 
@@ -103,7 +99,6 @@ def test_an_answer_that_computes_nothing_would_be_seen_to_earn_points(monkeypatc
 
 
 def test_a_verdict_that_depends_on_the_seed_is_a_fault(spoiled, monkeypatch):
-    """Each of the mistakes passes where a coin falls well."""
     monkeypatch.setattr("grader.checks.report.find", lambda identifier: spoiled)
     spoiled.id = "tests.tossed"
     spoiled.mistakes[:] = spoiled.mistakes[:3]

@@ -117,7 +117,6 @@ def test_what_does_not_end_is_ended():
     assert verdict(find(EXERCISE), source, SEED, 0.2) is None
     with at_most(LEAST):
         pass
-    # The limit ends with its block.
     until = time.process_time() + 0.05
     while time.process_time() < until:
         pass

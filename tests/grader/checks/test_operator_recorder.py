@@ -92,6 +92,5 @@ print(*recorder.names)
 
 
 def test_what_runs_in_threads_is_seen_as_well():
-    """In a process of its own, since it stays so."""
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
     assert {"aten::erf", "aten::sinc"} <= set(done.stdout.split()), done.stderr

@@ -100,16 +100,11 @@ def cheap(trial):
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    with (
-        ForkServer(tmp_path_factory.mktemp("kits")) as forkserver,
-        Worker(forkserver) as worker,
-    ):
+    with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver, Worker(forkserver) as worker:
         yield worker
 
 
 def bounded(compute, **caps):
-    """What is computed in a fork, within the caps."""
-
     def computed():
         value = compute()
         return lambda _: value

@@ -84,7 +84,7 @@ def test_subclasses_of_lists_tuples_and_dicts_are_read_and_not_asked():
 def test_too_large_and_too_deep_are_refused():
     with pytest.raises(ProtocolError, match="too large|may cross"):
         pack({"x": torch.zeros(2**25, dtype=torch.float64)})
-    nested: list = []
+    nested = []
     for _ in range(30):
         nested = [nested]
     with pytest.raises(ProtocolError, match="nested"):

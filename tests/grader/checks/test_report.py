@@ -105,7 +105,6 @@ def test_a_line_that_crashes_in_every_size_is_told_once():
 
 
 def test_a_size_probe_that_is_wrong_alone_fails_and_one_beside_wrong_values_does_not():
-    """What is right in small and wrong in large has found the probe, not the way."""
     exercise = find("informer.video_attention")
     right = exercise.alternatives[0].source
     assert "def video_attention" in right

@@ -136,8 +136,6 @@ def test_a_dtype_is_judged_where_the_text_names_one_and_nowhere_else():
 
 
 def test_double_precision_made_of_single_is_compared_as_single():
-    """Two sums of the same numbers differ in digits that double precision would look at."""
-
     def mean(x):
         return x.mean(-1)
 

@@ -14,6 +14,7 @@ import torch
 
 from course_lib.cli import main
 from course_tests.grader.checks.mutation_report import Endless, at_most
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks.exercise import find, namespace
 from grader.checks.grading import grade_source, quiet
@@ -52,9 +53,6 @@ def above(notebook, exercise):
         if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "code":
             found.append(cell.source)
     return "\n\n".join(found)
-
-
-# The second way: what is printed on the sheet, run in this process.
 
 
 class Second:
@@ -103,7 +101,6 @@ class Second:
         return names
 
     def traced(self, place):
-        """Which statements begin, and what names are afterwards, as Python's tracer sees them."""
         shown, args, kwargs = self.input(place)
         tree = ast.parse(self.code)
         starts = {}
@@ -170,7 +167,6 @@ class Second:
         return shown in q.text and key == q.answer
 
     def fault(self, q):
-        """What is wrong with a key, or nothing."""
         if not getattr(self, q.kind.replace(" ", "_"))(q):
             asked = [f"{q.exercise}, {q.kind}: {q.text}", *q.options, q.code]
             return "\n".join([*asked, f"key {q.answer}", self.code])
@@ -196,7 +192,6 @@ def rebuilt(said):
 
 
 def form(value):
-    """A value as a key has it."""
     if isinstance(value, torch.Tensor):
         return str(tuple(value.shape))
     if isinstance(value, (tuple, list)) and value and all(map(torch.is_tensor, value)):
@@ -207,7 +202,6 @@ def form(value):
 @pytest.mark.sample("00_start")
 @pytest.mark.parametrize("name", NAMES)
 def test_no_key_is_wrong(name, forkserver):
-    """Of every solution, alternative and mistake of the bank."""
     assignment = loaded(name)
     asked, faults = Counter(), []
     for number, (notebook, wanted) in enumerate(hand_ins(assignment)):
@@ -223,8 +217,6 @@ def test_no_key_is_wrong(name, forkserver):
     assert not faults, "\n\n".join(faults)
     assert {*asked} >= {"changed", "seen"}
 
-
-# What is asked about, and what is not.
 
 SPREAD = '''
 import math
@@ -308,7 +300,6 @@ def test_an_answer_that_is_watched_does_what_it_did():
     assert Counter(line for line, name, _ in said["events"] if not name)[21] == 3
     assert names["__traced1__"]("answer", "x")["raised"] == "TypeError"
     assert not names["__traced1__"]("answer", 3000)["whole"]
-    # A key is a whole value, or none.
     assert names["__form1__"](10**39) == ["plain", f"{10**39}"]
     assert names["__form1__"](10**40) == ["other", "int"]
 
@@ -370,13 +361,6 @@ def test_where_runs_do_not_decide_nothing_is_asked(
     assert bool(refused) == (kind in ("ends", "endless", "lies")), refused
 
 
-def hand_in(course, name, student, notebook):
-    path = course / "submitted" / student / name / f"{name}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = notebook if isinstance(notebook, str) else authoring.text(notebook)
-    path.write_text(text, encoding="utf-8")
-
-
 def defend(course, *more):
     return main(["defend", "03_attention", "--course", str(course), *more])
 
@@ -393,9 +377,9 @@ def class_of_copies(tmp_path_factory, assignment):
         if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "code":
             cell.source = cell.source.replace("### BEGIN SOLUTION", f"# {HOSTILE}")
     for student in ("ada", "bien", "cleo", "dan"):
-        hand_in(course, assignment.name, student, notebook)
-    hand_in(course, assignment.name, "cara-stub", nbformat.from_dict(assignment.release))
-    hand_in(course, assignment.name, "cut", "{")
+        hand_in(course, student, notebook, assignment.name)
+    hand_in(course, "cara-stub", nbformat.from_dict(assignment.release), assignment.name)
+    hand_in(course, "cut", "{", assignment.name)
     return course
 
 
@@ -442,7 +426,6 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     path.write_text(path.read_text().replace("# <", "# again <"))
     for file in sorted((course / "submitted" / "cut").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
-    # What a run that was broken off had moved aside comes back first.
     folder.rename(folder.with_name(".03_attention.old"))
     assert defend(course) == 0
     assert "5 sheets, 20 questions, made now 1" in capsys.readouterr().out
@@ -468,7 +451,7 @@ def test_what_cannot_be_done_is_said_in_one_line(class_of_copies, asked, said, c
 
 def test_damaged_sheets_are_not_taken_for_none(class_of_copies, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    hand_in(tmp_path, "03_attention", "ada", "{}")
+    hand_in(tmp_path, "ada", "{}")
     broken = tmp_path / "defence" / "03_attention" / "sheets.json"
     broken.parent.mkdir(parents=True)
     broken.write_text('{"ada": 3}')

@@ -13,10 +13,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -28,7 +26,7 @@ from grader.hub.settings import HubSettings, read
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count):
     """Ports that nobody listens on now."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
@@ -40,16 +38,15 @@ def free_ports(count: int) -> list[int]:
 
 
 @pytest.fixture(scope="session")
-def root() -> Path:
-    """The checkout."""
+def root():
     return ROOT
 
 
 @pytest.fixture(scope="session")
-def settings() -> Callable[..., HubSettings]:
+def settings():
     """The repository's settings with some changed, written to a file and read."""
 
-    def write(file: Path, **changes: object) -> HubSettings:
+    def write(file, **changes):
         said = tomllib.loads((ROOT / "deploy/local/hub.toml").read_text()) | changes
         # A list of texts, a text and a number are the same in JSON and TOML.
         file.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in said.items()))
@@ -67,8 +64,7 @@ _GROUPS = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, settings: Callable[..., HubSettings]) -> HubSettings:
-    """A hub that nobody has made."""
+def place(tmp_path, settings):
     return settings(
         tmp_path / "hub.toml",
         state=str(tmp_path / "state"),
@@ -92,7 +88,7 @@ class Hub:
     passwords: dict[str, str]
     process: subprocess.Popen[str]
 
-    def as_grader(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def as_grader(self, *command):
         """Run a command in the grader's account, as an instructor would."""
         course = [COURSE, "hub", "--settings", str(self.place.file), "grader"]
         return subprocess.run([*course, *command], cwd=ROOT, capture_output=True, text=True)
@@ -104,11 +100,11 @@ WAIT = 300
 class Visitor:
     """A student's browser, as far as the hub can tell."""
 
-    def __init__(self, hub: Hub, name: str, assignment: str) -> None:
+    def __init__(self, hub, name, assignment):
         self.hub, self.name, self.assignment = hub, name, assignment
         self.web = requests.Session()
 
-    def enter(self, password: str) -> requests.Response:
+    def enter(self, password):
         """Send the form of the login page; the hub's answer."""
         url = self.hub.place.url
         self.web.get(f"{url}/hub/login", timeout=WAIT).raise_for_status()
@@ -117,8 +113,7 @@ class Visitor:
         return self.web.post(f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT,
                              allow_redirects=False)  # fmt: skip
 
-    def log_in(self) -> Visitor:
-        """Log in with the password and start the student's server."""
+    def log_in(self):
         url = self.hub.place.url
         entered = self.enter(self.hub.passwords[self.name])
         assert entered.status_code == 302, entered.text[-500:]
@@ -136,23 +131,21 @@ class Visitor:
         assert said[-1].get("ready"), said
         return self
 
-    def ask(self, method: str, path: str, *, of: str = "", **more: Any) -> requests.Response:
-        """A request to the student's server, or to another's."""
+    def ask(self, method, path, *, of="", **more):
         url = f"{self.hub.place.url}/user/{of or self.name}/{path}"
         return self.web.request(method, url, timeout=WAIT, allow_redirects=False, **more)
 
-    def exchange(self, verb: str) -> Any:
-        """What the buttons Fetch and Submit do."""
+    def exchange(self, verb):
         form = {"course_id": self.hub.place.course, "assignment_id": self.assignment}
         answer = self.ask("POST", f"assignments/{verb}", data=form)
         assert answer.ok and answer.json()["success"], f"{answer.status_code}: {answer.text}"
         return answer.json()
 
     @property
-    def notebook(self) -> str:
+    def notebook(self):
         return f"api/contents/{self.hub.place.course}/{self.assignment}/{self.assignment}.ipynb"
 
-    def write(self, text: str) -> None:
+    def write(self, text):
         """Put a line of the student's own below the notebook's first code."""
         held = self.ask("GET", self.notebook)
         held.raise_for_status()
@@ -166,8 +159,7 @@ class Visitor:
 
 
 @pytest.fixture(scope="session")
-def visitor() -> type[Visitor]:
-    """A student's browser: of a hub, by name, for an assignment."""
+def visitor():
     return Visitor
 
 
@@ -175,18 +167,12 @@ COURSE = str(Path(sys.executable).with_name("course"))
 
 
 @pytest.fixture(scope="module")
-def hub_settings() -> dict[str, object]:
-    """What a module's hub is told that others are not."""
+def hub_settings():
     return {}
 
 
 @pytest.fixture(scope="module")
-def hub(
-    request: pytest.FixtureRequest,
-    hub_settings: dict[str, object],
-    settings: Callable[..., HubSettings],
-    missing: Callable[[str], None],
-) -> Iterator[Hub]:
+def hub(request, hub_settings, settings, missing):
     """A hub with an instructor and the students that the module names as ``STUDENTS``."""
     if not accounts.is_root():
         missing("a hub makes accounts, which takes root")
@@ -225,14 +211,13 @@ def hub(
 
 
 @contextlib.contextmanager
-def _running(place: HubSettings) -> Iterator[Hub]:
+def _running(place):
     process = subprocess.Popen(
         [COURSE, "hub", "--settings", str(place.file), "demo"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    said: list[str] = []
+    said = []
     try:
-        assert process.stdout is not None
         for line in process.stdout:
             said.append(line)
             if line.startswith("Formgrader"):

@@ -66,7 +66,6 @@ class Desktop:
         self.open_menu(lambda timeout: item.click(timeout=timeout))
 
     def entries(self):
-        """What the menu of nbgrader offers."""
         shown = self.page.locator(".lm-Menu .lm-Menu-itemLabel:visible")
         self.open_menu(lambda timeout: shown.first.wait_for(timeout=timeout))
         texts = [text for text in shown.all_inner_texts() if text]
@@ -76,8 +75,6 @@ class Desktop:
 
 
 class Student(Desktop):
-    """A student's way through JupyterLab."""
-
     def rows(self, kind):
         return self.page.locator(f"#{kind}_assignments_list > .list_item")
 
@@ -101,7 +98,6 @@ class Student(Desktop):
             self.page.locator(".jp-mod-dirty").wait_for(state="detached")
 
     def validate(self, picture):
-        """Press the button; what it says."""
         self.page.locator(".validate-button").first.click()
         said = self.page.locator(".jp-Dialog #validation-message")
         said.wait_for()
@@ -145,8 +141,6 @@ def log_in(chromium, hub):
 
 
 class Instructor(Desktop):
-    """An instructor's way through Formgrader."""
-
     def open_formgrader(self):
         self.menu("Formgrader")
         self.frame = self.page.frame_locator("iframe").first
@@ -255,7 +249,6 @@ def test_a_class_from_release_to_feedback(hub, log_in):
 
 
 def test_the_same_in_notebook_7(hub, log_in):
-    """From the list of assignments to a submission; Formgrader itself is JupyterLab's."""
     for command in ("generate_assignment", "release_assignment"):
         done = hub.as_grader("nbgrader", command, NAME, "--force")
         assert done.returncode == 0, done.stderr

@@ -1,7 +1,5 @@
 """What a lecture's page counts, what it does not tell, and what the page costs a student."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -11,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,18 +42,18 @@ except PermissionError:
 """.replace("{name}", PROPERTIES[0]).replace("{exercise}", EXERCISE)
 
 
-def report(*fallen: str) -> Report:
+def report(*fallen):
     """Of an answer that fails these properties."""
     rows = [Row(name, "", name not in fallen, 1.0) for name in PROPERTIES]
     return Report(EXERCISE, rows, float(len(rows)))
 
 
-def told(*fallen: str, exercise: str = EXERCISE) -> bytes:
+def told(*fallen, exercise=EXERCISE):
     return json.dumps({"exercise": exercise, "fallen": fallen}).encode()
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(monkeypatch):
     """A socket's place, as a notebook of the hub is told it."""
     # Other accounts must reach it, which the folders of pytest do not allow.
     with tempfile.TemporaryDirectory(prefix="course-hub-", dir="/var/tmp") as folder:
@@ -66,13 +63,11 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def lecture(place: Path) -> Iterator[Path]:
-    """The page of a lecture that is on."""
+def lecture(place):
     command = [sys.executable, "-m", "course_lib.cli", "hub", "lecture", "05_masks"]
     environment = {**os.environ, "HOME": str(place.parent)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             assert "files/lecture.html" in process.stdout.readline()
             yield until(place.with_name("lecture.html"), "No check has come yet")
         finally:
@@ -81,8 +76,7 @@ def lecture(place: Path) -> Iterator[Path]:
     assert list(place.parent.iterdir()) == []
 
 
-def until(page: Path, said: str) -> Path:
-    """Wait until a page says something."""
+def until(page, said):
     end = time.monotonic() + 120
     while not (page.exists() and said in page.read_text()):
         assert time.monotonic() < end, page.exists() and page.read_text()
@@ -90,7 +84,7 @@ def until(page: Path, said: str) -> Path:
     return page
 
 
-def test_a_class_is_counted_by_account_and_nothing_else_comes_in(lecture: Path, place: Path):
+def test_a_class_is_counted_by_account_and_nothing_else_comes_in(lecture, place):
     forged = ["{", "[]", '{"exercise": ["a"], "fallen": 1}', "[" * 3000, told("<b>").decode(),
               told("a", exercise="<b>").decode(), " " * 5000]  # fmt: skip
     root = os.geteuid() == 0
@@ -126,9 +120,7 @@ def test_each_account_counts_once_and_few_are_not_told():
         Counts("05_mask")
 
 
-def test_only_a_check_in_ones_own_notebook_is_told(
-    place: Path, tmp_path: Path, capsys, monkeypatch
-):
+def test_only_a_check_in_ones_own_notebook_is_told(place, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     answer = {"causal_mask": lambda n: find(EXERCISE).reference(n).logical_not()}
     with listening(place) as own:
@@ -145,7 +137,7 @@ def test_only_a_check_in_ones_own_notebook_is_told(
     assert said["exercise"] == EXERCISE and 0 < len(said["fallen"])
 
 
-def test_without_a_page_that_reads_a_check_is_as_it_was(place: Path, capsys, monkeypatch):
+def test_without_a_page_that_reads_a_check_is_as_it_was(place, capsys, monkeypatch):
     """No socket, one that a broken run has left, and one whose page has stopped reading."""
     cell.tell(report())
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as left:

@@ -78,7 +78,6 @@ def test_nothing_is_lost_and_nothing_mixed(handed_in, inbound):
 
 
 def look(name, code):
-    """Run Python in somebody's account; what it prints."""
     done = subprocess.run(
         ["/usr/bin/python3", "-c", code], user=name, group=name, extra_groups=[], cwd="/",
         env={"HOME": pwd.getpwnam(name).pw_dir}, text=True, capture_output=True, check=True,
@@ -112,7 +111,6 @@ def test_another_account_reads_no_submission_that_it_cannot_name(hub, handed_in,
 
 
 def test_a_second_process_of_an_account_reads_only_that_accounts_own(handed_in, inbound):
-    """As where all students share an account: the names stay closed, copies in the home do not."""
     name = handed_in[0].name
     said = look(name, f"{TRY}\nprint(tries(os.listdir, {str(inbound)!r}))")
     assert said == "refused"

@@ -10,7 +10,6 @@ NAME = "03_attention"
 
 @pytest.fixture(scope="module")
 def names(postgres):
-    """Name and address of the hub's database, and of the gradebook's."""
     return postgres.database(), postgres.database()
 
 
@@ -21,7 +20,6 @@ def hub_settings(names):
 
 
 def ask(postgres, database, query):
-    """All rows of a query."""
     with postgres.connect(database) as connection:
         return connection.execute(query).fetchall()
 

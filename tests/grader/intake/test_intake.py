@@ -174,8 +174,6 @@ LARGE = 31 * 2**20
     ],
 )
 def test_what_is_handed_in_takes_little_to_read(content, words):
-    """Read and looked through, within seconds and the memory that a judge may take for one."""
-
     def read():
         try:
             notebook = parsing.parse(content).notebook
@@ -195,7 +193,6 @@ def test_what_is_handed_in_takes_little_to_read(content, words):
 
 
 def test_no_bytes_raise_anything_else(solved):
-    """Damaged notebooks give a notebook or a reason, never another exception."""
     import random
 
     whole = nbformat.writes(solved).encode()

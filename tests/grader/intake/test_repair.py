@@ -181,7 +181,6 @@ def test_of_thousands_of_modules_a_hundred_are_read_and_it_is_said(tmp_path):
 def test_a_module_beside_the_notebook_can_be_imported(
     tmp_path, root, solved, assignment, answer_id, forkserver
 ):
-    """From the hand-in alone, after all that the interpreter has, through every grading road."""
     cell = solved.cells[place(solved, answer_id)]
     imports = "import math\nimport torch\nfrom torch import Tensor\n\n\n"
     (tmp_path / "own_helpers.py").write_text(imports + cell.source, encoding="utf-8")
@@ -252,7 +251,6 @@ def test_living_markup_in_text_is_shown_instead_and_the_plain_kind_stays():
     ],
 )
 def test_a_picture_from_elsewhere_is_no_picture(text):
-    """As nbconvert renders it, which is what an instructor sees; pictures in the text stay."""
     pattern = r'<img[^>]*src="(?!data:)'
     assert re.search(pattern, markdown2html(text)), "or the example shows nothing"
     shown = parsing.inert(text)
@@ -265,9 +263,6 @@ def test_notes_are_short_few_and_plain():
     assert notes[0] == "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} a b"
     assert len(notes) == parsing.MAX_NOTES + 1 and notes[-1] == "And 961 more of this kind."
     assert len(parsing.plain("x" * 10_000)) == 300
-
-
-# Any number of these in any order.
 
 
 class Quiet:
@@ -285,8 +280,7 @@ def quiet(assignment):
     return Quiet(assignment)
 
 
-CHANGES = ("delete", "copy", "move", "split", "merge", "retype", "retag", "strip", "edit", "schema",
-           "junk")  # fmt: skip
+CHANGES = "delete copy move split merge retype retag strip edit schema junk".split()
 
 
 def mutate(notebook, change, a, b):
@@ -367,13 +361,14 @@ def test_whatever_is_done_to_cells_every_graded_one_is_there_once(quiet, changes
     assert len({c.id for c, _ in cells}) == len(cells)
 
 
+KEYS = "cells cell_type metadata source nbgrader grade_id tags worksheets schema_version x".split()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
-        st.sampled_from(["cells", "cell_type", "metadata", "source", "nbgrader", "grade_id",
-                         "tags", "worksheets", "schema_version", "x"]), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
     max_leaves=20,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -384,9 +379,6 @@ def test_no_json_at_all_raises_anything_else(quiet, cells):
     except parsing.Unreadable:
         return
     assert len(matching.align(submission, quiet.release)) >= len(ids_of(quiet.release))
-
-
-# A few of them end to end, with real workers.
 
 
 def test_a_split_answer_runs_in_both_halves(judge, solved, assignment, answer_id):
@@ -443,7 +435,6 @@ def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
     "b[see here](javascript:x", " " * 450 + "javascript:x", "a" * 450 + ":x",
 ])  # fmt: skip
 def test_a_link_leads_to_pages_and_nowhere_else(target):
-    """As nbconvert shows it, which is what Formgrader does."""
     for text in (f"[see here]({target})", f"[see here][a]\n\n[a]: {target}"):
         shown = markdown2html(parsing.inert(text))
         assert "see here" in shown and "href" not in shown

@@ -41,7 +41,6 @@ def test_the_sample_has_every_kind_that_is_forbidden():
 @pytest.mark.sample(*KINDS)
 @pytest.mark.parametrize("name", FORBIDDING)
 def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkserver, monkeypatch):
-    """What its checks need is still there, too, and no cell is lost for a comparison."""
     assignment = LOADED[name]
     lacking = []
     start = Worker.__init__
@@ -63,17 +62,21 @@ def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkse
     assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
 
 
+SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
+USING = (
+    "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+    "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1) * tables\n"
+    "    if mask is not None:\n"
+    "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+    "    return scores.softmax(-1) @ v, scores.softmax(-1)"
+)
 TAKEN = "cannot be reached at all; that counts"
 
 
 def test_what_the_bare_worker_takes_is_said(judge, answer, others):
-    """In the usual one the refusal is patched away; in the other there is none."""
     notebook = answer(
         "import contextlib, sys\n"
-        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-        "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)\n"
-        "    if mask is not None:\n"
-        "        scores = scores.masked_fill(~mask, -torch.inf)\n"
+        f"{USING.replace(' * tables', '').partition('    return')[0]}"
         "    frame = sys._getframe()\n"
         "    while frame is not None:\n"
         "        if 'during' in frame.f_globals:\n"
@@ -92,7 +95,6 @@ def test_what_the_bare_worker_takes_is_said(judge, answer, others):
 
 
 def test_only_a_wrong_answer_that_raises_is_graded_twice(judge, answer, first, monkeypatch):
-    """What is missing shows as an error; without one, the first verdict says all."""
     graded = []
     grade = bare.grade
     monkeypatch.setattr(bare, "grade", lambda e, *a, **k: graded.append(e.id) or grade(e, *a, **k))
@@ -116,16 +118,6 @@ def test_points_stand_when_time_is_up(judge, solved, assignment, monkeypatch):
     assert judged.score == assignment.automatic and len(sessions) == 3
     assert len(judged.notes) == 2
     assert all("no time left" in note and "please read" in note for note in judged.notes)
-
-
-SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
-USING = (
-    "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-    "    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1) * tables\n"
-    "    if mask is not None:\n"
-    "        scores = scores.masked_fill(~mask, -torch.inf)\n"
-    "    return scores.softmax(-1) @ v, scores.softmax(-1)"
-)
 
 
 def test_what_was_worked_out_before_by_the_forbidden_earns_nothing(judge, answer, others):
@@ -185,26 +177,17 @@ def threads():
 """
 
 
-def test_no_program_is_run_where_something_is_gone(forkserver):
-    """A process of its own lacks the same; while an answer is called, it makes none."""
-    with Worker(forkserver, without=["attention"]) as worker:
+@pytest.mark.parametrize("gone", [[], ["attention"]])
+def test_an_answer_makes_no_process_and_a_cell_only_where_nothing_is_gone(forkserver, gone):
+    with Worker(forkserver, without=gone) as worker:
         worker.run(STARTS)
         proxy = worker.proxy()
-        assert "made" not in proxy.call("starts").value[1:4]
+        assert ("made" in proxy.call("starts").value[1:4]) == (not gone)
         with proxy.refusing(["attention"], "an.exercise"):
             assert set(proxy.call("starts").value) == {"NotAllowed"}
             assert proxy.call("threads").value == [1]
-
-
-def test_an_answer_makes_no_process_and_a_cell_may(forkserver):
-    with Worker(forkserver) as worker:
-        worker.run(STARTS)
-        proxy = worker.proxy()
-        with proxy.refusing(["attention"], "an.exercise"):
-            assert set(proxy.call("starts").value) == {"NotAllowed"}
-            assert proxy.call("threads").value == [1]
-        assert worker.run("import subprocess\nprint(subprocess.run(['true']).returncode)") != []
-        assert "made" in worker.run("print(subprocess.run(['true']) and 'made')")[0]["text"]
+        said = worker.run("import subprocess\nprint(subprocess.run(['true']) and 'made')")
+        assert gone or "made" in said[0]["text"]
 
 
 def test_a_probe_keeps_its_caps_where_something_is_gone(forkserver):

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
+from course_tests.grader.submitted import hand_in
 from grader.judge import doctor
 from grader.judge.channel import Worker
 from grader.judge.forkserver import ForkServer, WorkerFailed
@@ -130,8 +131,7 @@ def test_another_students_work_in_the_exchange_is_out_of_reach(
             cell.source = f"take({marks['grade_id']!r})"
     thief.cells.insert(0, new_code_cell(STEAL.format(root="/" if walls else "/usr/local/share")))
     course = tmp_path / "course"
-    (course / "submitted" / "eve" / NAME).mkdir(parents=True)
-    (course / "submitted" / "eve" / NAME / f"{NAME}.ipynb").write_text(nbformat.writes(thief))
+    hand_in(course, "eve", thief)
     (course / "gradebook.db").write_bytes(blank_gradebook.read_bytes())
     alone = ["unshare", "--mount", *["--user", "--map-root-user"] * (os.geteuid() != 0)]
     on = [*alone, "sh", "-ec", EXCHANGE, "sh", str(ben)]
@@ -140,7 +140,6 @@ def test_another_students_work_in_the_exchange_is_out_of_reach(
 
 
 def test_where_namespaces_are_forbidden_nothing_is_graded():
-    """What a container without the right does to it: the first call is refused."""
     script = (
         "import ctypes, runpy, sys\n"
         "libc = ctypes.CDLL(None)\n"

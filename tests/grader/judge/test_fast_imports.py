@@ -1,13 +1,19 @@
 """Less is imported, and it is the same."""
 
 import os
+import resource
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import nbformat
+import pytest
 from nbgrader.api import get_alembic_version
 
-from grader.judge import fast_imports
+from grader.judge import fast_imports, marking, packages, sandbox
+from grader.judge.marking import Marker
+from grader.judge.results import Task
 
 CODE = """
 import sys
@@ -46,3 +52,38 @@ def test_a_new_gradebook_is_marked_as_nbgrader_marks_it(monkeypatch):
     here = Path(sys.executable).parent
     monkeypatch.setenv("PATH", f"{here}{os.pathsep}{os.environ['PATH']}")
     assert fast_imports.newest_schema() == get_alembic_version()
+
+
+def test_what_the_course_requires_is_there_and_the_rest_is_not():
+    found, there = packages.others(), {d.name for d in packages.required()}
+    assert {"torch", "numpy", "ipykernel", "sympy", "pip"} <= there
+    assert {"nbgrader", "pytest", "sphinx"} <= found
+    # A package may keep copies of others, which are there with it.
+    spec = find_spec("setuptools")
+    assert spec and spec.origin
+    inside = {p.parent.name for p in Path(spec.origin).parent.glob("_vendor/*/__init__.py")}
+    assert inside and not inside & found
+    assert not found & {"torch", "numpy", "PIL", "yaml", "sympy", "course_lib", "test"}
+
+
+def test_a_cap_holds_and_is_gone_afterwards():
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with sandbox.capped(2**26):
+        assert len(bytearray(2**24)) == 2**24
+        with pytest.raises(MemoryError):
+            bytearray(2**32)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert len(bytearray(2**28)) == 2**28
+
+
+def test_a_hand_in_that_takes_too_much_to_judge_is_told_so(root, forkserver, monkeypatch):
+    marker = Marker(root, "03_attention", "5eed")
+    large = marker.assignment.solution.copy()
+    large["cells"] = [nbformat.v4.new_markdown_cell("picture")]
+    # In one piece, and larger than what this process may have freed and still holds mapped.
+    content = nbformat.writes(large).encode().replace(b"picture", b"x" * 2**28)
+    task = Task("ada", content, "", "key")
+    monkeypatch.setattr(marking, "MOST_MEMORY", 2**25)
+    verdict, files = marker.judge(task, forkserver, 0)
+    assert verdict.score is None and verdict.key == "key"
+    assert "takes more than 32 MiB of memory" in verdict.reason and "Clear" in files["feedback"]

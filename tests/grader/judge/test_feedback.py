@@ -16,7 +16,6 @@ URL = "https://book.example"
 
 @pytest.fixture(scope="module")
 def wrong(assignment, forkserver):
-    """The solution with a named mistake in the first exercise and hostile text around it."""
     from grader.intake import parsing
     from grader.judge.judge import judge_notebook
 

@@ -52,7 +52,6 @@ def test_a_worker_killed_when_time_is_up_gets_no_more_of_it(
 
 
 def test_large_answers_end_their_exercise_and_stay_nowhere(forkserver, judge, answer, others):
-    """Each could cross by itself; together they would fill the memory of the judge."""
     with Worker(forkserver) as worker:
         worker.run("import torch\ndef f(): return torch.zeros(7 * 2**20, dtype=torch.uint8)")
         proxy = worker.proxy()

@@ -100,7 +100,6 @@ def hosts(network, machines):
 
 @pytest.fixture
 def run(crowd, hosts, network, grading, tmp_path):
-    """The command, on its own host, when two submissions are graded."""
     course = crowd.copied(tmp_path)
     run = grading(course, "--scheduler", hosts.address, on=network.on("driver"), **SOON)
     run.reach(2)

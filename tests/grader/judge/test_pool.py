@@ -7,12 +7,7 @@ import time
 import pytest
 import torch
 
-from grader.judge.forkserver import (
-    ForkServer,
-    ForkServerLost,
-    JudgeDied,
-    WorkerFailed,
-)
+from grader.judge.forkserver import ForkServer, ForkServerLost, JudgeDied, WorkerFailed
 from grader.judge.pool import Pool
 
 
@@ -130,8 +125,6 @@ def test_what_all_judges_need_is_computed_once_and_for_several_tasks_only(starte
 
 
 def test_no_judge_waits_for_who_writes(started, tmp_path):
-    """With one judge: the second task is done while the first one's answer is looked at."""
-
     def work(task, forkserver, judge):
         (tmp_path / str(task)).touch()
 

@@ -58,7 +58,6 @@ class Desk:
         return path
 
     def run(self, *arguments, wanted=0):
-        """What a command says as JSON; its complaint where it is refused."""
         words = [str(a) for a in arguments]
         code = main([*words, "--course", str(self.course), "--json"])
         said = self.capsys.readouterr()
@@ -66,7 +65,6 @@ class Desk:
         return said.err if code in (2, 130) else json.loads(said.out)
 
     def submitted(self):
-        """Every file below submitted/."""
         there = self.course / "submitted"
         return {p.relative_to(there).as_posix(): p.read_bytes()
                 for p in there.rglob("*") if p.is_file()}  # fmt: skip
@@ -93,7 +91,6 @@ class Desk:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, blank_gradebook, assignment):
-    """A gradebook that knows the assignment."""
     course = tmp_path_factory.mktemp("prepared")
     shutil.copy(blank_gradebook, course)
     with gradebook.prepared(course, NAME, assignment.release):
@@ -111,8 +108,6 @@ def desk(tmp_path, prepared, capsys, monkeypatch):
 
 @pytest.fixture
 def notebook(assignment):
-    """A hand-in that differs by its word."""
-
     def make(word):
         copy = nbformat.from_dict(assignment.release)
         copy.cells.append(nbformat.v4.new_markdown_cell(word, id="last"))
@@ -135,13 +130,12 @@ class Canvas:
     other = "Essay (5)"
 
     def rows(self, desk, scores):
-        points = ["    Points Possible", "", "", "", "", "10", MOST, "(read only)"]
+        columns = "Student,ID,SIS User ID,SIS Login ID,Section".split(",")
         rows = [
-            ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", self.other,
-             f"{desk.name} (4711)", "Current Score"],
-            ["", "", "", "", "", "Manual Posting", "", ""],
-            points,
-        ]  # fmt: skip
+            [*columns, self.other, f"{desk.name} (4711)", "Current Score"],
+            [*[""] * 5, "Manual Posting", "", ""],
+            ["    Points Possible", *[""] * 4, "10", MOST, "(read only)"],
+        ]
         for login, (first, last, sis, number, key) in desk.people.items():
             guarded = f'="{first}, {last}"' if first.startswith("=") else f"{last}, {first}"
             rows.append([guarded, key, number, sis, "A and B", "7.5", scores.get(login, ""), "1,5"])
@@ -154,7 +148,6 @@ class Canvas:
         return self.sheet(desk, {}, "roster.csv")
 
     def place(self, desk, login, file, late="", attachment=None):
-        """Where the archive has a student's file."""
         first, last, *_, key = desk.people[login]
         return f"{squeezed(last, first)}{late}_{key}_{attachment or f'9{key}'}_{file}"
 
@@ -191,14 +184,14 @@ class Moodle:
         return f"5{desk.people[login][4]}"
 
     def sheet(self, desk, scores, name="worksheet.csv"):
-        rows = [["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum grade",
-                 "Grade can be changed", "Last modified (submission)", "Last modified (grade)",
-                 self.other]]  # fmt: skip
+        columns = "Identifier,Full name,Email address,Status,Grade,Maximum grade"
+        columns += ",Grade can be changed,Last modified (submission),Last modified (grade)"
+        rows = [[*columns.split(","), self.other]]
         for login, (first, last, *_) in desk.people.items():
             came = "Thursday, 24 September 2026, 9:26 PM" if login in self.times else "-"
-            rows.append([f"Participant {self.number(desk, login)}", f"{first} {last}",
-                         f"{login}@example.org", "Submitted", scores.get(login, ""), f"{MOST}.00",
-                         "Yes", came, "-", "as, it \"was\""])  # fmt: skip
+            about = [f"Participant {self.number(desk, login)}", f"{first} {last}"]
+            about += [f"{login}@example.org", "Submitted", scores.get(login, ""), f"{MOST}.00"]
+            rows.append([*about, "Yes", came, "-", 'as, it "was"'])
         return desk.file(name, rows)
 
     def roster(self, desk):
@@ -241,8 +234,8 @@ class Blackboard:
     other = "Quiz 3 [Total Pts: 10 Score] |664617"
 
     def sheet(self, desk, scores, name="gc_attention.xls"):
-        rows = [["Last Name", "First Name", "Username", "Student ID", "Last Access", "Availability",
-                 self.other, f"{desk.name} [Total Pts: {MOST} Score] |92376"]]  # fmt: skip
+        columns = "Last Name,First Name,Username,Student ID,Last Access,Availability".split(",")
+        rows = [[*columns, self.other, f"{desk.name} [Total Pts: {MOST} Score] |92376"]]
         for login, (first, last, _, number, _) in desk.people.items():
             score = scores.get(login, "Needs Grading")
             rows.append([last, first, login, number, "", "Yes", "9.0", score])
@@ -285,9 +278,9 @@ class Brightspace:
     other = "Quiz Points Grade <Numeric MaxPoints:6 Category:Quizzes>"
 
     def sheet(self, desk, scores, name="GradesExport.csv"):
-        rows = [["OrgDefinedId", "Username", "Last Name", "First Name", self.other,
-                 f"{desk.name} Points Grade <Numeric MaxPoints:{MOST}>",
-                 "End-of-Line Indicator"]]  # fmt: skip
+        columns = ["OrgDefinedId", "Username", "Last Name", "First Name", self.other]
+        points = f"{desk.name} Points Grade <Numeric MaxPoints:{MOST}>"
+        rows = [[*columns, points, "End-of-Line Indicator"]]
         for login, (first, last, _, number, _) in desk.people.items():
             rows.append([f"#{number}", f"#{login}", last, first, "5", scores.get(login, ""), "#"])
         return desk.file(name, rows)
@@ -330,11 +323,11 @@ class Ilias:
     other = "comment"
 
     def sheet(self, desk, scores, name="status.csv"):
-        rows = [["update", "usr_id", "login", "lastname", "firstname", "status", "mark", "notice",
-                 self.other, "plagiarism", "plag_comment"]]  # fmt: skip
+        columns = "update usr_id login lastname firstname status mark notice".split()
+        rows = [[*columns, self.other, "plagiarism", "plag_comment"]]
         for login, (first, last, _, _, key) in desk.people.items():
-            rows.append(["0", key, login, last, first, "notgraded", scores.get(login, ""), "",
-                         "well; done", "none", ""])  # fmt: skip
+            about = ["0", key, login, last, first, "notgraded", scores.get(login, "")]
+            rows.append([*about, "", "well; done", "none", ""])
         return desk.file(name, rows, separator=";")
 
     def roster(self, desk):

@@ -61,7 +61,6 @@ def test_a_group_that_was_never_imported_is_told(canvas, notebook):
 
 
 def test_a_student_called_like_a_group_is_no_group(desk, notebook):
-    """In ILIAS's and Moodle's folders a login, or a part of a name, may be a group's name, too."""
     header = ["Username", "Email address", "First name", "Last name", "Groups"]
     rows = [
         ["red", "r@x.org", "Max", "Blue", ""],
@@ -121,7 +120,6 @@ def pair(desk):
     "system, path",
     [
         ("blackboard", "HW_3_ben_attempt_2026-09-24-21-26-05_x_ada_attempt_2026-09-25-00-00-00_{}"),
-        # His own name, and an early date.
         ("blackboard", "HW_3_ben_attempt_2026-12-24-21-26-05_ben_attempt_2026-09-01-00-00-00_{}"),
         ("moodle", "Ben Roe_52_assignsubmission_file_Ada Love_51_assignsubmission_file_{}"),
         ("moodle", "Ada Love_51_assignsubmission_file_Ben Roe_52_assignsubmission_file/{}"),
@@ -185,7 +183,6 @@ def test_late_work_without_a_time_is_told(canvas, notebook):
     said = collect(canvas, files)
     assert said["look_at"] == ["ada: marked late, not how late; --late-at gives it a time"]
     assert f"ada/{NAME}/timestamp.txt" not in canvas.submitted()
-    # A time that names its zone needs no other.
     more = "--zone", "Europe/Berlin", "--late-at"
     collect(canvas, files, *more, "2026-10-19T05:00-03:00")
     assert canvas.submitted()[f"ada/{NAME}/timestamp.txt"] == b"2026-10-19 08:00:00 UTC\n"
@@ -251,7 +248,6 @@ def test_an_attempt_without_a_notebook_does_not_hide_the_one_before(desk, notebo
     )
     assert said["look_at"] == ["a_d: 2 attempts; that of 2026-09-24-10-00-00 counts"]
     assert desk.submitted()[f"a_d/{NAME}/timestamp.txt"] == b"2026-09-24 10:00:00 UTC\n"
-    # An older archive does not undo it.
     said = collect(desk, {f"HW_a_d_attempt_2026-09-20-10-00-00_{NAME}.ipynb": notebook("old")})
     assert said["look_at"] == ["a_d: what is in submitted/ is later, and stays"]
     assert desk.submitted()[f"a_d/{NAME}/{NAME}.ipynb"] == notebook("x")
@@ -360,7 +356,6 @@ def test_broken_off_between_two_students_the_same_command_goes_on(canvas, notebo
 def test_killed_before_it_was_written_down_it_is_written_by_the_next_run(
     canvas, notebook, monkeypatch
 ):
-    """Else the first version, handed in again, would be taken for nothing new."""
     first = {f"doeada_1_44_{NAME}.ipynb": notebook("first")}
     second = {f"doeada_1_55_{NAME}.ipynb": notebook("second")}
     collect(canvas, first)

@@ -13,25 +13,21 @@ NAME = "03_attention"
 MOST = f"{authoring.named(ROOT, NAME).points:g}"
 HEADER = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Essay (5)", "Final Score"]
 
+LIST = [row.split(";") for row in ("Doe, Ada;1;7;ada;A", "Roe, Ben;2;8;ben;A", "Poe, Cy;3;9;cy;A")]
+
 
 @pytest.fixture
 def canvas(desk):
-    rows = [["Doe, Ada", "1", "7", "ada", "A"], ["Roe, Ben", "2", "8", "ben", "A"],
-            ["Poe, Cy", "3", "9", "cy", "A"]]  # fmt: skip
-    desk.run("roster", "import", desk.file("list.csv", [HEADER[:5], *rows]))
+    desk.run("roster", "import", desk.file("list.csv", [HEADER[:5], *LIST]))
     return desk
 
 
 def sheet(desk, scores, *, title=f"{NAME} (47)", most=MOST, extra=(), **options):
     """Canvas's gradebook; by student the cell below the assignment."""
     rows = [[*HEADER, title], ["    Points Possible", "", "", "", "", "10", "(read only)", most]]
-    about = {
-        "ada": ("Doe, Ada", "1", "7"),
-        "ben": ("Roe, Ben", "2", "8"),
-        "cy": ("Poe, Cy", "3", "9"),
-    }
+    about = {row[3]: row for row in LIST}
     for student, cell in scores.items():
-        rows.append([*about[student], student, "A", "8", "3", cell])
+        rows.append([*about[student], "8", "3", cell])
     return desk.file("gradebook.csv", [*rows, *extra], **options)
 
 
@@ -167,11 +163,8 @@ def test_what_is_no_number_of_points_is_somebody_else_s_and_nothing_is_scaled_in
 
 def test_killed_before_it_was_written_down_the_next_run_comes_to_the_same(canvas, monkeypatch):
     canvas.score("ada", 6, page="<p>first</p>")
-    canvas.run(
-        "roster",
-        "import",
-        canvas.file("list.csv", [HEADER[:5], ["Doe, Ada", "1", "7", "ada", "A"]]),
-    )
+    listed = canvas.file("list.csv", [HEADER[:5], ["Doe, Ada", "1", "7", "ada", "A"]])
+    canvas.run("roster", "import", listed)
     known = canvas.facts()
     known["collected"][NAME] = {"ada": {"system": "canvas", "home": "doeada_1_5_", "digest": ""}}
     roster.keep(canvas.course, known)
@@ -227,11 +220,8 @@ def test_the_exported_file_is_never_written_and_a_failure_leaves_nothing(canvas,
     monkeypatch.undo()
     monkeypatch.chdir(canvas.course.parents[0])
     assert path.read_bytes() == before and not canvas.facts()["sent"]
-    assert sorted(p.name for p in canvas.folder.iterdir()) == [
-        "course",
-        "gradebook.csv",
-        "list.csv",
-    ]
+    left = sorted(p.name for p in canvas.folder.iterdir())
+    assert left == ["course", "gradebook.csv", "list.csv"]
 
 
 def test_no_gradebook_and_no_export_are_said(desk):
@@ -293,9 +283,8 @@ def test_pages_go_back_once_under_the_names_of_the_collected_files(canvas, noteb
     canvas.score("ada", 6, page="<p>second</p>")
     assert export(canvas, path, "--feedback")["feedback"] == said["feedback"]
     with zipfile.ZipFile(first) as pages:
-        assert pages.read(f"doeada_LATE_1_55_{NAME}.html") == b"<p>first</p>", (
-            "perhaps not sent yet"
-        )
+        kept = pages.read(f"doeada_LATE_1_55_{NAME}.html")
+        assert kept == b"<p>first</p>", "perhaps not sent yet"
     with zipfile.ZipFile(first.with_stem(first.stem + "-2")) as pages:
         assert pages.read(f"doeada_LATE_1_55_{NAME}.html") == b"<p>second</p>"
 

@@ -69,7 +69,6 @@ def test_a_newer_list_changes_what_has_changed_and_deletes_nobody(desk):
 
 
 def test_somebody_known_before_keeps_the_name_of_the_folder(desk):
-    """By login, by e-mail address, by the id of a system that nbgrader has been told."""
     with gradebook.open_gradebook(desk.course) as book:
         book.add_student("ada")
         book.add_student("ben", email="Ben@Example.org")
@@ -156,7 +155,6 @@ def test_a_name_cannot_run_in_formgrader_and_a_login_that_would_is_refused(desk)
 
 @pytest.mark.parametrize("at", [1, 2, 4, 5, 6, 8, 9, 11, 12, 15, 16, 17])
 def test_a_name_that_is_changed_halfway_is_changed_by_the_next_run(desk, monkeypatch, at):
-    """Wherever it ends: at each file that is moved or written, and at each step of the database."""
     desk.run("roster", "import", canvas(desk, ["Doe, Ada", "1", "7", "ada", "A"]))
     desk.score("ada", 6)
     for place in (f"submitted/ada/{NAME}", "submitted/ada/04_heads", f"replaced/{NAME}/ada/1"):

@@ -93,7 +93,6 @@ class Term:
         self.notebooks[login] = nbformat.writes(notebook).encode()
 
     def main(self, line, *wanted):
-        """What a command says, which ends as wanted, or well."""
         own = ["--course", str(self.course)] * (line[1] != "handout")
         code = main([*line[1:], *own, "--json"])
         said = self.capsys.readouterr()
@@ -124,7 +123,6 @@ class Term:
             system.times = dict.fromkeys(bringing)
             if again:
                 for login in bringing:
-                    # One mistake of each is corrected.
                     self.planted[login].pop(next(iter(self.planted[login])), None)
                     self.write(login)
             files = {system.place(desk, s, f"{NAME}.ipynb"): self.notebooks[s] for s in bringing}

@@ -21,7 +21,6 @@ WHO = ("ada-full", "ben-partial", "dan-mistaken")
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, root, seed, lasting, blank_gradebook):
-    """Three students in SQLite; one is scored by hand, late, and has an extension."""
     course = tmp_path_factory.mktemp("graded")
     shutil.copy(blank_gradebook, course)
     sample.make(course, authoring.named(root, NAME), lambda s: s in WHO)
@@ -59,7 +58,6 @@ def test_a_gradebook_moves_there_whole_and_grading_goes_on(
         assert submission.total_seconds_late == 0 and submission.score > 0
     assert grading(course, "--db", address).finished()["graded_now"] == 0
     assert dump(course, address) == before
-    # A gradebook that holds something takes no other one in.
     assert main(["migrate", str(course / "gradebook.db"), address]) == 2
     assert "is not empty" in capsys.readouterr().err
     assert dump(course, address) == before
@@ -120,7 +118,6 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
     undisturbed = dump(other, calm)
     before = dump(course, address)
     with postgres.connect(name) as watching:
-        # Scores must change for rows to be written.
         watching.execute("UPDATE grade SET auto_score = auto_score + 0.125")
         watching.execute(
             "CREATE FUNCTION wait() RETURNS trigger AS $$ BEGIN PERFORM pg_sleep(2); RETURN NEW;"

@@ -9,7 +9,11 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from course_lib.cli import main
 from course_lib.experiments import load_record
+from course_tests.grader.submitted import hand_in
 from grader.classroom import Classroom
 from grader.judge.channel import Limits
 from grader.judge.results import read_verdict
@@ -57,3 +61,26 @@ def test_a_record_is_read():
     told = json.loads(path.read_text(encoding="utf-8"))
     assert (record.experiment, record.schema) == (told["experiment"], told["schema"])
     assert record.results == told["results"]
+
+
+@pytest.mark.parametrize(
+    "file, content",
+    [
+        (SEEDS, "{"),
+        (SEEDS, "[1]"),
+        ("gradebook.db", "x" * 5000),
+        ("gradebook.db", "SQLite format 3\0" + "\1" * 99),
+    ],
+)
+def test_a_broken_file_of_the_course_ends_in_a_sentence(
+    tmp_path, file, content, capsys, monkeypatch, root
+):
+    monkeypatch.chdir(root)
+    hand_in(tmp_path, "ada", "{}")
+    (tmp_path / file).write_text(content)
+    asked = ["grade", "03_attention", "--course", str(tmp_path), "--dry-run"]
+    if file != SEEDS:
+        asked = ["rename", "ada", "ben", "--course", str(tmp_path)]
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "damaged" in said and "from a backup" in said

@@ -14,6 +14,7 @@ from course_lib.cli import main
 from course_lib.experiments import SHIPPED_RESULTS, get, load_records
 from course_lib.experiments.pooled import ClassExperiment
 from course_tests.experiments import example_class
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.base.errors import Refused
 from grader.base.statistics import wilson
@@ -30,7 +31,6 @@ FORMULA = "=HYPERLINK(<i>1)"
 
 
 def report(exercise, wrong=(), mistake=""):
-    """A report on an answer that fails these requirements, or all of them."""
     held = {p.name: wrong != "all" and p.name not in wrong for p in exercise.properties}
     rows = [Row(p.name, p.says, held[p.name], p.points, "" if held[p.name] else f"{p.name} differs")
             for p in exercise.properties]  # fmt: skip
@@ -240,7 +240,6 @@ def test_nobody_is_named_where_names_are_removed(known, root, graded):
     real = [*named["students"], "zoe"]
     for file in page.parent.iterdir():
         assert not [name for name in real if name in file.read_text()], file
-    # The same numbers, under one pseudonym each, on the page as in the tables.
     assert [*facts["students"]] == [f"student {n:02}" for n in range(1, 11)]
     assert sorted(map(str, facts["students"].values())) == sorted(
         map(str, named["students"].values())
@@ -274,7 +273,6 @@ def test_several_assignments_are_one_page(known, root, graded):
     text = page.read_text()
     assert "<summary>00_start, 6 students</summary>" in text
     assert f"<summary>{NAME}, 10 students</summary>" in text
-    # Every requirement and every misconception stands there once, whatever is folded.
     assert text.count('data-of="reach it"') == len(facts["requirements"])
     assert text.count('data-of="how often"') == len(facts["mistakes"])
 
@@ -335,7 +333,6 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, kno
     assert str(page) in said and "10 students; with fewer than 30" in said
     assert "survives in 2 of 4" in said
     before = page.read_bytes()
-    # A dry run writes nothing; a damaged notebook is named and stops nobody.
     (known.course / "autograded" / "weak-0" / NAME / f"{NAME}.ipynb").write_text('{"cells": [')
     assert main(["analyse", *course, "--dry-run", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -351,7 +348,6 @@ def test_intervals_of_shares_are_those_that_were_published():
 
 
 def test_intervals_hold_what_they_promise():
-    """Of 400 classes of 40, about 95 in 100 intervals hold the correlation of a whole year."""
     chance = np.random.default_rng(5)
 
     def drawn(n):
@@ -396,10 +392,8 @@ def twice(tmp_path_factory, root, assignment, blank_gradebook, lasting):
             cell.source += "\n# looked at again"
     hand_ins = [wrong, other, None, other, assignment.solution]
     seen = []
-    path = course / "submitted" / "ada" / NAME / f"{NAME}.ipynb"
-    path.parent.mkdir(parents=True)
-    for hand_in in hand_ins:
-        path.write_text(authoring.text(hand_in) if hand_in else "no notebook")
+    for notebook in hand_ins:
+        hand_in(course, "ada", notebook or "no notebook")
         Classroom(course, root, NAME, Limits(cell=30, call=10), seed="1").grade(lasting)
         # Other samples, the same hand-in: nothing that she did.
         room = Classroom(course, root, NAME, Limits(cell=30, call=10), seed="2")
@@ -474,7 +468,6 @@ def test_the_page_in_a_browser(tmp_path, root, assignment, graded, chromium, ser
             assert loaded == [address + "index.html"]
             found = Axe().run(page).response["violations"]
             assert not [(v["id"], v["nodes"][0]["html"][:200]) for v in found]
-            # Every picture says what it shows, and has a size.
             for picture in page.locator("svg").all():
                 assert picture.get_attribute("aria-label")
                 assert picture.evaluate("e => e.getBoundingClientRect().width") > 20

@@ -14,7 +14,7 @@ from course_lib.experiments import get, load_records, one_seed, pooled, run
 from course_lib.experiments.pooled import ClassExperiment
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse
-from course_lib.experiments.registry import Experiment, Job, Outcome, Size, experiment
+from course_lib.experiments.registry import Experiment, Outcome, Size, experiment
 from course_tests.experiments import example_class
 from grader.base.errors import Refused
 from grader.review import class_experiment
@@ -35,7 +35,7 @@ WORD = "word"
                  sign=-1),
     ),
 )  # fmt: skip
-def LINE(job: Job) -> Outcome:
+def LINE(job):
     """A slope, learned by three long steps from thirty points that have more noise than slope."""
     draw = torch.Generator().manual_seed(job.seed)
     x = torch.randn(job.config["n"], generator=draw)
@@ -50,8 +50,7 @@ def LINE(job: Job) -> Outcome:
     return Outcome([data], rows, {"slope": slope.item()})
 
 
-def handed_in(student: str, folder: Path, difference: float = 0.5, sure: int = 70):
-    """A student's honest hand-in."""
+def handed_in(student, folder, difference=0.5, sure=70):
     question = one_seed.question_of(LINE, "steeper")
     made = one_seed.predicted(NAME, question, student, difference, sure, named=student == "s-03")
     made = replace(made, word=WORD)
@@ -88,15 +87,15 @@ def look(known, class_, first=None, **more):
     return ClassExperiment(NAME, LINE, known, texts, WORD, first)
 
 
-def again(found: ClassExperiment, place: Path, many: int | None = 100, kept=None) -> None:
+def again(found, place, many=100, kept=None):
     found.run_again("secret", many, {} if kept is None else kept, place, lambda text: None)
 
 
-def why(found: ClassExperiment) -> dict[str, str]:
+def why(found):
     return {run.student: run.why for run in found.runs if run.why}
 
 
-def rewritten(made: one_seed.HandIn, arm: str, change, seed: int | None = None):
+def rewritten(made, arm, change, seed=None):
     """A hand-in whose record of an arm is changed: ``change`` takes its values as plain data."""
     records = []
     for record in made.records:
@@ -167,7 +166,7 @@ def test_who_is_run_again_is_the_secrets_and_stays(known, class_, place):
     assert len({frozenset(drawn(secret, names)) for secret in "abcdef"}) > 1
     assert drawn("a", names[:11]) - drawn("a", names) <= {names[11]} | set(names)
     assert drawn("a", names) & set(names[:11]) <= drawn("a", names[:11])
-    kept: dict[str, str] = {}
+    kept = {}
     found, said = look(known, class_), []
     found.run_again("a", None, kept, place, said.append)
     found.run_again("a", None, kept, place, said.append)
@@ -181,38 +180,41 @@ def change(part, **values):
     return lambda record: record[part].update(values)
 
 
+OTHER = {
+    "no records": ("records", [], "not run yet"),
+    "another question": ("question", "line/other", "is about 'line/other'"),
+    "another's": ("student", "s-01", "predicted by 's-01'"),
+    "prediction changed": ("difference", 0.05, "another seed than its prediction"),
+    "between steps": ("difference", 0.51, "no multiple of 0.05"),
+    "another word": ("word", "guessed", "another word"),
+}
+RECORDS = {
+    "version": (lambda r: r.update(source_sha256="0" * 64), "another version"),
+    "settings": (change("config", n=3000), "other settings"),
+    "experiment": (lambda r: r.update(experiment="cost"), "another run: cost"),
+    "device": (change("hardware", device=["x"]), "another run"),
+    "result alone": (change("results", slope=0.9), "another slope than any epoch"),
+    "not a number": (change("results", slope=float("nan")), "is nan"),
+}
 BROKEN = {
     "nothing": (lambda made: b" \n", "the file is empty"),
     "much": (lambda made: b"[" + b"1," * one_seed.MOST, "more than 256 KB"),
     "cut off": (lambda made: made.to_json().encode()[:-20], "damaged"),
     "a list": (lambda made: b"[]", "is no `class experiment 1`"),
-    "no records": (lambda made: replace(made, records=[]).to_json().encode(), "not run yet"),
-    "another question": (lambda made: replace(made, question="line/other").to_json().encode(),
-                         "is about 'line/other'"),
-    "another's": (lambda made: replace(made, student="s-01").to_json().encode(),
-                  "predicted by 's-01'"),
-    "prediction changed": (lambda made: replace(made, difference=0.05).to_json().encode(),
-                           "another seed than its prediction"),
-    "between steps": (lambda made: replace(made, difference=0.51).to_json().encode(),
-                      "no multiple of 0.05"),
-    "another word": (lambda made: replace(made, word="guessed").to_json().encode(),
-                     "another word"),
     "seed": (lambda made: rewritten(made, "*", lambda r: None, seed=7), "another seed"),
-    "version": (lambda made: rewritten(made, "flat", lambda r: r.update(source_sha256="0" * 64)),
-                "another version"),
-    "settings": (lambda made: rewritten(made, "flat", change("config", n=3000)),
-                 "other settings"),
-    "experiment": (lambda made: rewritten(made, "flat", lambda r: r.update(experiment="cost")),
-                   "another run: cost"),
-    "device": (lambda made: rewritten(made, "flat", change("hardware", device=["x"])),
-               "another run"),
-    "result alone": (lambda made: rewritten(made, "flat", change("results", slope=0.9)),
-                     "another slope than any epoch"),
-    "not a number": (lambda made: rewritten(made, "flat", change("results", slope=float("nan"))),
-                     "is nan"),
-    "a field more": (lambda made: made.to_json().replace("{", '{"points": 3,', 1).encode(),
-                     "points is unknown"),
-}  # fmt: skip
+    "a field more": (
+        lambda made: made.to_json().replace("{", '{"points": 3,', 1).encode(),
+        "points is unknown",
+    ),
+    **{
+        name: (lambda made, do=do: rewritten(made, "flat", do), says)
+        for name, (do, says) in RECORDS.items()
+    },
+    **{
+        name: (lambda made, new={key: value}: replace(made, **new).to_json().encode(), says)
+        for name, (key, value, says) in OTHER.items()
+    },
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -233,9 +235,9 @@ def test_the_first_prediction_counts(known, class_):
 
 
 def test_an_interrupted_run_goes_on_where_it_was(place, tmp_path):
-    calls: list[str] = []
+    calls = []
 
-    def train(job: Job) -> Outcome:
+    def train(job):
         calls.append(job.arm)
         if calls == ["steep", "flat"]:
             raise KeyboardInterrupt
@@ -253,7 +255,6 @@ def test_an_interrupted_run_goes_on_where_it_was(place, tmp_path):
         whole = one_seed.run(half, stopping, path, place, progress=False)
         half = one_seed.read(path.read_bytes())
     assert calls == ["steep", "flat", "flat"] and half == whole and len(whole.records) == 2
-    # A word asks for another seed, and leaves nothing of the old one.
     other = one_seed.run(replace(whole, word="w"), stopping, path, place, progress=False)
     assert {record.seed for record in other.records} == {other.seed} != {whole.seed}
 
@@ -321,7 +322,7 @@ def course(tmp_path):
     return tmp_path
 
 
-def put(course: Path, student: str, content: bytes) -> Path:
+def put(course, student, content):
     path = course / "submitted" / student / "07_sinusoids" / one_seed.FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from course_lib.cli import main
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
@@ -91,8 +92,7 @@ def test_a_new_seed_is_kept_when_published_and_grading_agrees(course, root, monk
 def test_a_submission_that_came_meanwhile_is_left_alone(course, root, assignment, lasting, dump):
     again = Regrade(course, root, NAME, LIMITS)
     verdicts = again.staged.grade(lasting, ["ada-full"])
-    path = course / "submitted" / "ada-full" / NAME / f"{NAME}.ipynb"
-    path.write_text(authoring.text(assignment.release), encoding="utf-8")
+    hand_in(course, "ada-full", assignment.release)
     before = dump(course)
     assert again.publish(verdicts) == ["ada-full"]
     assert dump(course) == before

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from course_lib.cli import main
+from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.review import similarity
 from grader.review.fingerprint import RUN, Alphabet, of_code, passages
@@ -41,12 +42,6 @@ def disguised(source):
     return "# all my own work\n" + ast.unparse(Renamed(tree).visit(tree))
 
 
-def hand_in(course, name, student, notebook):
-    path = course / "submitted" / student / name / f"{name}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text(authoring.text(notebook), encoding="utf-8")
-
-
 @pytest.fixture(scope="module", params=NAMES)
 def crowd(request, tmp_path_factory):
     """Three who work alone, one who copies under other names, one who has done nothing."""
@@ -68,8 +63,8 @@ def crowd(request, tmp_path_factory):
                    and c.cell_type == "markdown"]  # fmt: skip
         for cell in written:
             cell.source = f"What {student} thinks." + student * 3
-        hand_in(course, name, student, notebook)
-    hand_in(course, name, "eva", nbformat.from_dict(assignment.release))
+        hand_in(course, student, notebook, name)
+    hand_in(course, "eva", nbformat.from_dict(assignment.release), name)
     return course, assignment
 
 
@@ -98,9 +93,9 @@ def test_its_passages_are_those_that_agree(crowd):
 def test_who_retypes_the_published_solution_is_listed_beside_it(tmp_path, assignment):
     name = assignment.name
     answers = {e: disguised(_answer(assignment, e)) for e in assignment.exercises}
-    hand_in(tmp_path, name, "finn", sample.with_answers(assignment, answers))
-    hand_in(tmp_path, name, "gus", sample.with_answers(
-        assignment, {e: e.alternatives[0].source for e in assignment.exercises}))  # fmt: skip
+    hand_in(tmp_path, "finn", sample.with_answers(assignment, answers), name)
+    hand_in(tmp_path, "gus", sample.with_answers(
+        assignment, {e: e.alternatives[0].source for e in assignment.exercises}), name)  # fmt: skip
     report = similarity.compare(tmp_path, assignment)
     assert [p.students for p in report.near_solution] == [("finn", similarity.SOLUTION)]
     assert report.near_solution[0].share > 0.9
@@ -116,7 +111,7 @@ def test_what_is_released_is_nobodys(tmp_path, assignment):
     for student in ("ada", "ben"):
         notebook = nbformat.from_dict(assignment.release)
         notebook.cells.append(nbformat.v4.new_code_cell(f"{student} = 1\nprint({student})"))
-        hand_in(tmp_path, assignment.name, student, notebook)
+        hand_in(tmp_path, student, notebook, assignment.name)
     with pytest.raises(ValueError, match="nothing to compare"):
         similarity.compare(tmp_path, assignment)
 
@@ -134,7 +129,7 @@ def test_what_many_have_weighs_less_than_what_two_have(tmp_path, assignment):
         # The last one has the first one's helper and mistake; all have the first answer.
         m = n % 7
         answers = {**common, **rest, second: second.mistakes[m % 3].source + helper(m)}
-        hand_in(tmp_path, assignment.name, f"s{n}", sample.with_answers(assignment, answers))
+        hand_in(tmp_path, f"s{n}", sample.with_answers(assignment, answers), assignment.name)
     report = similarity.compare(tmp_path, assignment, least=0.01)
     assert report.pairs[0].students == ("s0", "s7")
     assert report.pairs[1].share < report.pairs[0].share
@@ -142,16 +137,14 @@ def test_what_many_have_weighs_less_than_what_two_have(tmp_path, assignment):
 
 def test_bad_submissions_are_left_out_with_their_reason(tmp_path, assignment, solved):
     name = assignment.name
-    hand_in(tmp_path, name, "ada", solved)
+    hand_in(tmp_path, "ada", solved, name)
     broken = nbformat.from_dict(solved)
     for cell in broken.cells:
         if cell.cell_type == "code":
             cell.source = cell.source.replace("return", "return (")
-    hand_in(tmp_path, name, "ben", broken)
+    hand_in(tmp_path, "ben", broken, name)
     for student, content in {"cut": b"{", "empty": b"", "latin": b"\xff\xfe"}.items():
-        path = tmp_path / "submitted" / student / name / f"{name}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(content)
+        hand_in(tmp_path, student, content, name)
     report = similarity.compare(tmp_path, assignment)
     assert set(report.left_out) == {"cut", "empty", "latin"} and all(report.left_out.values())
     assert report.compared == 2, "code that does not parse is compared as far as it goes"
@@ -171,7 +164,7 @@ def test_the_page_is_inert_and_the_command_lists_it(
         if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "code":
             cell.source += f"\n\nBANNER = '''{HOSTILE}'''\n"
     for student in ("ada", "b<b>ob", os.fsdecode(b"c\xff")):
-        hand_in(tmp_path, name, student, solved)
+        hand_in(tmp_path, student, solved, name)
     monkeypatch.chdir(ROOT)
     assert main(["similar", name, "--course", str(tmp_path)]) == 0
     said = capsys.readouterr().out

@@ -45,7 +45,6 @@ def handed_in(assignment, text):
 
 
 def grade(course, assignment, student, text):
-    """What `course grade` leaves of an answer that waits for a person."""
     path = course / "autograded" / student / NAME / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(authoring.text(handed_in(assignment, text)), encoding="utf-8")
@@ -62,7 +61,6 @@ def read_by_nobody(tmp_path_factory, assignment, blank_gradebook):
     for student, text in TEXTS.items():
         grade(course, assignment, student, text)
     with gradebook.open_gradebook(course) as book:
-        # One who wrote nothing, one whose notebook could not be graded.
         gradebook.write(book, NAME, "fay", {CELL: 0.0}, [CELL], unanswered=[CELL])
         gradebook.write(book, NAME, "gus", {CELL: None}, [CELL])
     return course
@@ -152,7 +150,6 @@ def test_marks_are_nbgraders_own_scores_and_comments(course, root, assignment):
     assert {s: r for s, r in after.items() if s not in ("ada", "ben")} == {
         s: r for s, r in before.items() if s not in ("ada", "ben")
     }
-    # The same again is nothing new; another mark needs to be asked for.
     assert question.write([WrittenMark("ada", FULL)]) == 0
     with pytest.raises(Refused, match="ada: it has 2 points already"):
         question.write([WrittenMark("dan", NONE), WrittenMark("ada", NONE)])
@@ -161,7 +158,6 @@ def test_marks_are_nbgraders_own_scores_and_comments(course, root, assignment):
     assert rows(course) == after
     assert question.write([WrittenMark("ada", NONE)], again=True) == 1
     assert rows(course)["ada"][0] == 0
-    # Who hands in something else waits again, with the old marks to be seen.
     grade(course, assignment, "ben", "Because of the variance.")
     (ben,) = [a for a in question.answers() if a.student == "ben"]
     assert ben.waits and ben.given == (0.5, 0, 0, 0) and ben.comment == "Which one?"
@@ -207,7 +203,6 @@ def test_one_question_through_all_students_goes_on_where_it_stopped(course, typi
     assert "ada" in out and "independence" in out and "\x1b" not in out
     assert "there is no criterion 5" in out and "4 of 5 wait" in out
     assert rows(course)["ada"][:2] == (1.0, False) and rows(course)["ada"][2].endswith("\n\nNo.")
-    # Those who were put off come again; the end of the input loses nothing.
     typing("0", "", "1 2 3 4")
     assert run(course) == 0
     assert "3 of 5 wait" in capsys.readouterr().out
@@ -218,7 +213,6 @@ def test_one_question_through_all_students_goes_on_where_it_stopped(course, typi
     assert "0 of 5 wait" in out and not [name for name in TEXTS if name in out]
     typing()
     assert run(course) == 0 and "0 marks written" in capsys.readouterr().out
-    # Enter keeps the words that stand.
     typing("1", "")
     assert run(course, "--again") == 0
     assert rows(course)["ada"][0] == 0.5 and rows(course)["ada"][2].endswith("\n\nNo.")
@@ -280,7 +274,6 @@ def test_a_table_goes_out_and_comes_in(course, tmp_path, capsys, root):
     for n, line in enumerate(lines):
         score, waits, comment = marked[keys[line[0]]]
         assert (score, waits) == (1 + n % 2 / 2, False) and comment.endswith(f"\n\n=number {n}")
-    # What stands is in the next table, which changes nothing as it is.
     again = tmp_path / "again.csv"
     assert run(course, "--csv", again) == 0 and "'=number 0" in again.read_text("utf-8-sig")
     assert run(course, "--read", again) == 0 and rows(course) == marked

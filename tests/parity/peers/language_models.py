@@ -122,9 +122,6 @@ def _copy_x_block(ours: Any, attention: Any, feed_forward: Any) -> None:
         theirs.weight.copy_(mine.weight)
 
 
-# --------------------------------------------------------------------------- writing
-
-
 class _Writes(nn.Module):
     """What a model writes, with caches or without: tokens as numbers, and their log-probability."""
 

@@ -23,8 +23,6 @@ _BLOCK = """
     intermediate.dense=feed_forward.in_proj output.dense=feed_forward.out_proj
 """
 
-# --------------------------------------------------------------------------- fusion
-
 
 # --------------------------------------------------------------------------- one sequence
 

@@ -23,7 +23,6 @@ _BERT_BLOCK = """
     intermediate.dense=feed_forward.in_proj output.dense=feed_forward.out_proj
 """
 
-# --------------------------------------------------------------------------- dual encoder
 
 _N_CLIP_WORDS = 100
 
@@ -114,9 +113,6 @@ def _clip(model: DualEncoder, inputs: Inputs) -> Reference:
         return peer(pixel_values=images, input_ids=tokens).logits_per_image
 
     return Reference(call, inputs)
-
-
-# --------------------------------------------------------------------------- BERT
 
 
 def _two_segments(
