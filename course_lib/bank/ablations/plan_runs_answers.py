@@ -47,8 +47,8 @@ def right(difference, spread, pairs, power=0.8, quantile=1.96):
     if spread == 0:
         return 1.0, 1
     chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
+    needed = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, max(1, math.ceil(needed**2))
 
 
 @exercise.mistake("With four times as many pairs, by which factor does the mean's spread shrink?")
@@ -56,7 +56,7 @@ def right(difference, spread, pairs, power=0.8, quantile=1.96):
     right,
     ("math.sqrt(pairs)", "pairs"),
     ("/ difference", "/ abs(difference)"),
-    ("wanted**2", "wanted"),
+    ("needed**2", "needed"),
 )
 def halved_by_two_pairs():
     """The mean of n differences spreads by an nth of one difference's."""
@@ -69,7 +69,7 @@ def rounded_down():
 
 
 @exercise.mistake("Where exactly 16 pairs have the target chance, how many do you return?")
-@changed(right, ("max(1, math.ceil", "math.floor"), ("wanted**2))", "wanted**2) + 1"))
+@changed(right, ("max(1, math.ceil", "math.floor"), ("needed**2))", "needed**2) + 1"))
 def always_one_more():
     """The pairs are the next whole number above the solution."""
 

@@ -16,9 +16,9 @@ def reference(candidates: list[list[str]], references: list[list[str]]) -> float
             places[n] += ours.total()
     if not all(right):
         return 0.0
-    shares = [r / p for r, p in zip(right, places, strict=True)]
-    length, wanted = sum(map(len, candidates)), sum(map(len, references))
-    penalty = min(1.0, math.exp(1 - wanted / length))
+    shares = [n / p for n, p in zip(right, places, strict=True)]
+    c, r = sum(map(len, candidates)), sum(map(len, references))
+    penalty = min(1.0, math.exp(1 - r / c))
     return 100 * penalty * math.prod(shares) ** 0.25
 
 
@@ -68,13 +68,13 @@ def no_penalty():
 
 
 @exercise.mistake("Can the penalty make a text better?")
-@changed(reference, ("min(1.0, math.exp(1 - wanted / length))", "math.exp(1 - wanted / length)"))
+@changed(reference, ("min(1.0, math.exp(1 - r / c))", "math.exp(1 - r / c)"))
 def long_is_rewarded():
     """The penalty is exp(1 - r/c), whichever is longer."""
 
 
 @exercise.mistake("Half of the words are missing: compare your penalty with exp(-1).")
-@changed(reference, ("math.exp(1 - wanted / length)", "length / wanted"))
+@changed(reference, ("math.exp(1 - r / c)", "c / r"))
 def penalty_in_proportion():
     """A text of half the length gets half of the points."""
 
@@ -86,7 +86,7 @@ def recall():
 
 
 @exercise.mistake("Not a single run of four words is right. Is the translation as good as you say?")
-@changed(reference, ("not all(", "not any("), ("strict=True)]", "strict=True) if r]"))
+@changed(reference, ("not all(", "not any("), ("strict=True)]", "strict=True) if n]"))
 def nothing_is_left_out():
     """A share of 0 says nothing and is left out."""
 
