@@ -27,9 +27,10 @@ def experts(t: Trial) -> None:
 
 @exercise.prop(1, "What must the weights of one token sum to, and over which scores do they?")
 def weights(t: Trial) -> None:
-    """the weights are a softmax over the scores of the chosen experts"""
+    """the weights are a softmax over the scores of the chosen experts, however large they are"""
     for k in (1, 2, 3, 6):
         part(t, 1, t.randn(5, 6), k)
+    part(t, 1, t.randn(2, 6) + torch.tensor([[1000.0], [-1000.0]]), 3)
 
 
 @exercise.prop(0.5, "Two scores are equal. Which of them does your function put first?")
