@@ -59,7 +59,7 @@ def head_mask_of_sentences(t: Trial) -> None:
     t.close(t.call(heads, w_out, factors), whole * factors[..., None, None])
 
 
-@exercise.prop(1, "Which axis of w_out meets the heads? Only that one is cut.")
+@exercise.prop(0.5, "Which axis of w_out meets the heads? Only that one is cut.")
 def oblong(t: Trial) -> None:
     """the output may be wider or narrower than the heads together"""
     heads, w_out = t.randn(2, 3, 4, 2), t.randn(6, t.integer(7, 10))
@@ -70,7 +70,7 @@ def oblong(t: Trial) -> None:
         t.close(narrow, whole[..., :width], f"an output of width {width}")
 
 
-@exercise.prop(0.5, "Is anything detached, compared with a number, or computed under no_grad?")
+@exercise.prop(1, "Is anything detached, compared with a number, or computed under no_grad?")
 def gradients(t: Trial) -> None:
     """gradients reach the heads, the projection and the mask"""
     f64 = torch.float64
