@@ -32,7 +32,7 @@ PARTS = (
         ("You compute attention by hand", "and write it with masks."),
     ),
     CoursePart(
-        "II · The Transformer", 22,
+        "II · The Transformer", 23,
         {6: "The block", 7: "Sinusoids", 8: "Relative positions", 9: "The Transformer",
          10: "Reading maps"},
         ("You build a whole Transformer,", "and it translates."),

@@ -175,9 +175,33 @@ def _said(function: Any) -> str:
     return " ".join(inspect.cleandoc(function.__doc__).split("\n\n")[0].split())
 
 
+def _written(answer: Any) -> str:
+    """The source of an answer, or what :func:`changed` has given it."""
+    return getattr(answer, "source", "") or textwrap.dedent(inspect.getsource(answer))
+
+
+def changed(right: Any, *places: tuple[str, str]) -> Callable[[Any], Any]:
+    """Make a mistake of another answer: in its source, the first of each pair becomes the second.
+
+    The function below the decorator has a name and a docstring alone.
+    """
+    source = _written(right)
+    for was, now in places:
+        if source.count(was) != 1:
+            times = source.count(was)
+            raise ValueError(f"{right.__name__} has {was!r} {times} times, expected once")
+        source = source.replace(was, now)
+
+    def register(mistake: Any) -> Any:
+        mistake.source = source
+        return mistake
+
+    return register
+
+
 def source_as(answer: Any, name: str) -> str:
     """The source of a function or class, undecorated, without docstring and renamed to ``name``."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(answer)))
+    tree = ast.parse(_written(answer))
     node = tree.body[0]
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
     node.decorator_list = []

@@ -1,6 +1,7 @@
 """References that stand in no other module, against torch, the library and first principles."""
 
 import math
+import random
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.attention import MultiHeadAttention, scaled_dot_product_attention
+from course_lib.attention_maps import offset_score
 from course_lib.bank.cheaper import (
     choose_blocks_answers,
     correcting_state_answers,
@@ -29,6 +31,29 @@ from grader.checks.exercise import find
 from grader.checks.grading import grade_source
 
 qk_scale = find("attention.qk_scale")
+bleu, induction_head = find("transformer.bleu"), find("reading.induction_head")
+
+
+def test_bleu_is_that_of_sacrebleu_where_something_of_every_length_is_right():
+    metric = pytest.importorskip("sacrebleu.metrics.bleu").BLEU(tokenize="none")
+    rng = random.Random(0)
+    for most in (9, 12, 15):  # shorter than the references, as long and longer
+        targets = [rng.choices("abcdef", k=12) for _ in range(20)]
+        texts = [[*t, "a", "b", "c"][: rng.randint(most - 3, most)] for t in targets]
+        texts = [[w if rng.random() < 0.8 else "f" for w in text] for text in texts]
+        lines = ([" ".join(words) for words in some] for some in (texts, targets))
+        found = metric.corpus_score(next(lines), [next(lines)])
+        assert all(found.counts) and (found.bp < 1) == (most < 15)
+        assert bleu.reference(texts, targets) == pytest.approx(found.score)
+
+
+def test_the_score_of_a_repeated_text_is_that_of_the_library():
+    maps = torch.rand(3, 10, 10, generator=torch.Generator().manual_seed(1))
+    tokens = torch.randperm(5, generator=torch.Generator().manual_seed(0)).repeat(2)
+    scores, head = induction_head.reference(maps, tokens)
+    want = offset_score(maps, -4, queries=torch.arange(10) > 4)
+    torch.testing.assert_close(scores, want)
+    assert head == want.argmax()
 
 
 @pytest.mark.parametrize("n_keys, weight", [(2, 0.6), (8, 0.51), (1000, 0.99)])

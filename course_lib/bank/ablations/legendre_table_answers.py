@@ -1,5 +1,5 @@
 from course_lib.bank.ablations.legendre_table import exercise
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.positions.legendre import legendre_positions
 
 
@@ -9,17 +9,22 @@ def reference(length: int, d_model: int, normalise: bool = False) -> Tensor:
     return legendre_positions(length, d_model, normalise=normalise)
 
 
-@exercise.mistake("What does order 0 say about a place? Where does the paper begin?")
-def begins_at_order_zero(length, d_model, normalise=False):
-    """Positions are counted from 0, so the first one is the polynomial of order 0."""
+def right(length, d_model, normalise=False):
+    """Base of the mistakes, itself right."""
     x = torch.arange(d_model).double() * 2 / d_model - 1
     rows = [torch.ones_like(x), x]
     for n in range(1, length):
         rows.append(((2 * n + 1) * x * rows[n] - n * rows[n - 1]) / (n + 1))
-    table = torch.stack(rows[:length])
+    table = torch.stack(rows[1 : length + 1])
     if normalise:
         table = table * ((d_model / 2) ** 0.5 / table.norm(dim=1, keepdim=True))
     return table.float()
+
+
+@exercise.mistake("What does order 0 say about a place? Where does the paper begin?")
+@changed(right, ("1 : length + 1", ":length"))
+def begins_at_order_zero():
+    """Positions are counted from 0, so the first one is the polynomial of order 0."""
 
 
 @exercise.mistake(
@@ -38,16 +43,12 @@ def channel_is_the_order(length, d_model, normalise=False):
 
 
 @exercise.mistake("Put i = D - 1 into the formula for the points. Is 1 among them?")
-def both_ends(length, d_model, normalise=False):
+@changed(
+    right,
+    ("arange(d_model).double() * 2 / d_model - 1", "linspace(-1, 1, d_model, dtype=torch.float64)"),
+)
+def both_ends():
     """The points reach from -1 to 1 with both ends included."""
-    x = torch.linspace(-1, 1, d_model, dtype=torch.float64)
-    rows = [torch.ones_like(x), x]
-    for n in range(1, length):
-        rows.append(((2 * n + 1) * x * rows[n] - n * rows[n - 1]) / (n + 1))
-    table = torch.stack(rows[1 : length + 1])
-    if normalise:
-        table = table * ((d_model / 2) ** 0.5 / table.norm(dim=1, keepdim=True))
-    return table.float()
 
 
 @exercise.mistake(
@@ -70,42 +71,21 @@ def sum_of_powers(length, d_model, normalise=False):
 
 
 @exercise.mistake("The formula gives order n + 1 from n and n - 1. Which n leads to order 2?")
-def shifted_factors(length, d_model, normalise=False):
+@changed(right, ("1, length", "2, length + 1"), ("] - n *", "- 1] - n *"), ("1]) / (", "2]) / ("))
+def shifted_factors():
     """The n of the recurrence is the order that is being computed."""
-    x = torch.arange(d_model).double() * 2 / d_model - 1
-    rows = [torch.ones_like(x), x]
-    for n in range(2, length + 1):
-        rows.append(((2 * n + 1) * x * rows[n - 1] - n * rows[n - 2]) / (n + 1))
-    table = torch.stack(rows[1 : length + 1])
-    if normalise:
-        table = table * ((d_model / 2) ** 0.5 / table.norm(dim=1, keepdim=True))
-    return table.float()
 
 
 @exercise.mistake("Order 2 at x = 0 is -1/2. Yours?")
-def chebyshev(length, d_model, normalise=False):
+@changed(right, ("((2 * n + 1)", "2"), ("] - n *", "] -"), (") / (n + 1))", ")"))
+def chebyshev():
     """All orthogonal polynomials follow from 2 x times the last one less the one before."""
-    x = torch.arange(d_model).double() * 2 / d_model - 1
-    rows = [torch.ones_like(x), x]
-    for n in range(1, length):
-        rows.append(2 * x * rows[n] - rows[n - 1])
-    table = torch.stack(rows[1 : length + 1])
-    if normalise:
-        table = table * ((d_model / 2) ** 0.5 / table.norm(dim=1, keepdim=True))
-    return table.float()
 
 
 @exercise.mistake("How long is a sinusoidal code of width D? Add up sin² + cos² over its pairs.")
-def length_one(length, d_model, normalise=False):
+@changed(right, ("* ((d_model / 2) ** 0.5 /", "/"), ("=True))", "=True)"))
+def length_one():
     """Normalised rows have the length 1."""
-    x = torch.arange(d_model).double() * 2 / d_model - 1
-    rows = [torch.ones_like(x), x]
-    for n in range(1, length):
-        rows.append(((2 * n + 1) * x * rows[n] - n * rows[n - 1]) / (n + 1))
-    table = torch.stack(rows[1 : length + 1])
-    if normalise:
-        table = table / table.norm(dim=1, keepdim=True)
-    return table.float()
 
 
 @exercise.alternative

@@ -1,7 +1,7 @@
 from statistics import NormalDist
 
 from course_lib.bank.ablations.plan_runs import exercise
-from course_lib.bank.prelude import math, torch
+from course_lib.bank.prelude import changed, math, torch
 
 
 @exercise.answer
@@ -40,76 +40,56 @@ def as_if_unpaired(difference, spread, pairs, power=0.8, quantile=1.96):
     return chance, max(1, math.ceil(wanted**2))
 
 
-@exercise.mistake("With four times as many pairs, by which factor does the mean's spread shrink?")
-def halved_by_two_pairs(difference, spread, pairs, power=0.8, quantile=1.96):
-    """The mean of n differences spreads by an nth of one difference's."""
+def right(difference, spread, pairs, power=0.8, quantile=1.96):
+    """Base of the mistakes, itself right."""
     from statistics import NormalDist
 
     if spread == 0:
         return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * pairs / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / abs(difference)
-    return chance, max(1, math.ceil(wanted))
+    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
+    needed = (quantile + NormalDist().inv_cdf(power)) * spread / difference
+    return chance, max(1, math.ceil(needed**2))
+
+
+@exercise.mistake("With four times as many pairs, by which factor does the mean's spread shrink?")
+@changed(
+    right,
+    ("math.sqrt(pairs)", "pairs"),
+    ("/ difference", "/ abs(difference)"),
+    ("needed**2", "needed"),
+)
+def halved_by_two_pairs():
+    """The mean of n differences spreads by an nth of one difference's."""
 
 
 @exercise.mistake("Put the number that you return back in: is the chance large enough then?")
-def rounded_down(difference, spread, pairs, power=0.8, quantile=1.96):
+@changed(right, ("math.ceil", "math.floor"))
+def rounded_down():
     """7.9 pairs are seven pairs."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, max(1, math.floor(wanted**2))
 
 
 @exercise.mistake("Where exactly 16 pairs have the target chance, how many do you return?")
-def always_one_more(difference, spread, pairs, power=0.8, quantile=1.96):
+@changed(right, ("max(1, math.ceil", "math.floor"), ("needed**2))", "needed**2) + 1"))
+def always_one_more():
     """The pairs are the next whole number above the solution."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, math.floor(wanted**2) + 1
 
 
 @exercise.mistake("What is your chance when the second arm's error is the larger one?")
-def signed_chance(difference, spread, pairs, power=0.8, quantile=1.96):
+@changed(right, ("abs(difference)", "difference"))
+def signed_chance():
     """The first arm is the one with the larger error."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(difference * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
 
 
 @exercise.mistake("A chance of 0.8 lies how many standard deviations above the middle?")
-def chance_as_deviations(difference, spread, pairs, power=0.8, quantile=1.96):
+@changed(right, ("NormalDist().inv_cdf(power)", "power"))
+def chance_as_deviations():
     """A chance of 0.8 takes 0.8 standard deviations more."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + power) * spread / difference
-    return chance, max(1, math.ceil(wanted**2))
 
 
 @exercise.mistake("Is the number that you return pairs, or runs?")
-def runs_for_pairs(difference, spread, pairs, power=0.8, quantile=1.96):
+@changed(right, (", max(1", ", 2 * max(1"))
+def runs_for_pairs():
     """The number asked for is that of all runs."""
-    from statistics import NormalDist
-
-    if spread == 0:
-        return 1.0, 1
-    chance = NormalDist().cdf(abs(difference) * math.sqrt(pairs) / spread - quantile)
-    wanted = (quantile + NormalDist().inv_cdf(power)) * spread / difference
-    return chance, 2 * max(1, math.ceil(wanted**2))
 
 
 @exercise.alternative

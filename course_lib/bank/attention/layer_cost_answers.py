@@ -1,142 +1,74 @@
 from course_lib.bank.attention.layer_cost import exercise
-from course_lib.bank.prelude import math
+from course_lib.bank.prelude import changed, math
 from course_lib.mixing import layer_cost
 
 reference = exercise.answer(layer_cost)
 
 
-@exercise.mistake("Where do q, k and v come from, and does making them cost nothing?")
-def free_projections(kind, n, d_model, window=2):
-    """Attention is its scores and its weighted sum; the projections cost nothing worth counting."""
+def right(kind, n, d_model, window=2):
+    """Base of the mistakes, itself right."""
     d, w = d_model, window
     near = math.ceil((n - 1) / (w - 1))
     far = 0
     while w**far < n:
         far += 1
     return {
-        "self-attention": (2 * n * n * d, 1, 1),
-        "restricted": (2 * n * w * d, 1, near),
+        "self-attention": (3 * n * d * d + 2 * n * n * d, 1, 1),
+        "restricted": (3 * n * d * d + 2 * n * w * d, 1, near),
         "recurrent": (2 * n * d * d, n, n - 1),
         "convolution": (w * n * d * d, 1, near),
         "dilated": (w * n * d * d, 1, far),
     }[kind]
+
+
+@exercise.mistake("Where do q, k and v come from, and does making them cost nothing?")
+@changed(
+    right, ("3 * n * d * d + 2 * n * n", "2 * n * n"), ("3 * n * d * d + 2 * n * w", "2 * n * w")
+)
+def free_projections():
+    """Attention is its scores and its weighted sum; the projections cost nothing worth counting."""
 
 
 @exercise.mistake("What happens to the weights once you have them, and what does that cost?")
-def scores_only(kind, n, d_model, window=2):
+@changed(right, ("2 * n * n", "n * n"), ("2 * n * w", "n * w"))
+def scores_only():
     """Each pair of positions costs one dot product."""
-    d, w = d_model, window
-    near = math.ceil((n - 1) / (w - 1))
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + n * n * d, 1, 1),
-        "restricted": (3 * n * d * d + n * w * d, 1, near),
-        "recurrent": (2 * n * d * d, n, n - 1),
-        "convolution": (w * n * d * d, 1, near),
-        "dilated": (w * n * d * d, 1, far),
-    }[kind]
 
 
 @exercise.mistake("Draw three layers of width 3 without gaps: what does the last position see?")
-def always_logarithmic(kind, n, d_model, window=2):
+@changed(right, ("d * d, 1, near", "d * d, 1, far"))
+def always_logarithmic():
     """The field of view of stacked convolutions multiplies with every layer."""
-    d, w = d_model, window
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + 2 * n * n * d, 1, 1),
-        "restricted": (3 * n * d * d + 2 * n * w * d, 1, math.ceil((n - 1) / (w - 1))),
-        "recurrent": (2 * n * d * d, n, n - 1),
-        "convolution": (w * n * d * d, 1, far),
-        "dilated": (w * n * d * d, 1, far),
-    }[kind]
 
 
 @exercise.mistake("May the last position look at the first one here?")
-def attention_sees_all(kind, n, d_model, window=2):
+@changed(right, ("w * d, 1, near", "w * d, 1, 1"))
+def attention_sees_all():
     """Any attention joins any two positions directly."""
-    d, w = d_model, window
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + 2 * n * n * d, 1, 1),
-        "restricted": (3 * n * d * d + 2 * n * w * d, 1, 1),
-        "recurrent": (2 * n * d * d, n, n - 1),
-        "convolution": (w * n * d * d, 1, math.ceil((n - 1) / (w - 1))),
-        "dilated": (w * n * d * d, 1, far),
-    }[kind]
 
 
 @exercise.mistake("How many times is the state rewritten between the first token and the last?")
-def state_holds_everything(kind, n, d_model, window=2):
+@changed(right, ("n - 1),", "1),"))
+def state_holds_everything():
     """The last state of a recurrent layer has the first token at hand, one step away."""
-    d, w = d_model, window
-    near = math.ceil((n - 1) / (w - 1))
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + 2 * n * n * d, 1, 1),
-        "restricted": (3 * n * d * d + 2 * n * w * d, 1, near),
-        "recurrent": (2 * n * d * d, n, 1),
-        "convolution": (w * n * d * d, 1, near),
-        "dilated": (w * n * d * d, 1, far),
-    }[kind]
 
 
 @exercise.mistake("Does the second query need anything that was computed for the first?")
-def query_after_query(kind, n, d_model, window=2):
+@changed(right, (", 1, 1)", ", n, 1)"), ("w * d, 1", "w * d, n"))
+def query_after_query():
     """Attention takes one step for each query, since each has its own softmax."""
-    d, w = d_model, window
-    near = math.ceil((n - 1) / (w - 1))
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + 2 * n * n * d, n, 1),
-        "restricted": (3 * n * d * d + 2 * n * w * d, n, near),
-        "recurrent": (2 * n * d * d, n, n - 1),
-        "convolution": (w * n * d * d, 1, near),
-        "dilated": (w * n * d * d, 1, far),
-    }[kind]
 
 
 @exercise.mistake("With a window of 2, how far away is the other position?")
-def window_is_the_step(kind, n, d_model, window=2):
+@changed(right, ("(w - 1)", "w"))
+def window_is_the_step():
     """A layer with a window of w carries a signal w positions further."""
-    d, w = d_model, window
-    near = math.ceil((n - 1) / w)
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + 2 * n * n * d, 1, 1),
-        "restricted": (3 * n * d * d + 2 * n * w * d, 1, near),
-        "recurrent": (2 * n * d * d, n, n - 1),
-        "convolution": (w * n * d * d, 1, near),
-        "dilated": (w * n * d * d, 1, far),
-    }[kind]
 
 
 @exercise.mistake("What shape has the kernel's entry for one place of the window?")
-def kernel_of_numbers(kind, n, d_model, window=2):
+@changed(right, ("d * d, 1, near", "d, 1, near"), ("* d * d, 1, far", "* d, 1, far"))
+def kernel_of_numbers():
     """A kernel holds one number for each place and channel."""
-    d, w = d_model, window
-    near = math.ceil((n - 1) / (w - 1))
-    far = 0
-    while w**far < n:
-        far += 1
-    return {
-        "self-attention": (3 * n * d * d + 2 * n * n * d, 1, 1),
-        "restricted": (3 * n * d * d + 2 * n * w * d, 1, near),
-        "recurrent": (2 * n * d * d, n, n - 1),
-        "convolution": (w * n * d, 1, near),
-        "dilated": (w * n * d, 1, far),
-    }[kind]
 
 
 @exercise.alternative

@@ -1,52 +1,45 @@
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.attention.scaled_dot_product import exercise
-from course_lib.bank.prelude import F, math, torch
+from course_lib.bank.prelude import F, changed, math, torch
 
 reference = exercise.answer(scaled_dot_product_attention)
 
 
-@exercise.mistake("What is the variance of q·k when every entry has variance 1?")
-def unscaled(q, k, v, mask=None):
-    """The dot product is a similarity as it is; scaling only changes units."""
-    scores = q @ k.transpose(-2, -1)
+def right(q, k, v, mask=None):
+    """Base of the mistakes, itself right."""
+    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-1)
     return weights @ v, weights
+
+
+@exercise.mistake("What is the variance of q·k when every entry has variance 1?")
+@changed(right, ("/ math.sqrt(q.shape[-1]) @", "@"))
+def unscaled():
+    """The dot product is a similarity as it is; scaling only changes units."""
 
 
 @exercise.mistake(
     "You divide by d itself: how does the *standard deviation* of a sum of d terms grow?"
 )
-def scaled_by_width(q, k, v, mask=None):
+@changed(right, ("math.sqrt(q", "q"), ("]) @ k.", "] @ k."))
+def scaled_by_width():
     """A sum of d terms grows like d, so it is divided by d."""
-    scores = q / q.shape[-1] @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("Which vectors enter the dot product: queries and keys, or values?")
-def scaled_by_value_width(q, k, v, mask=None):
+@changed(right, ("q.shape", "v.shape"))
+def scaled_by_value_width():
     """The scale belongs to what is averaged, so it is the width of the values."""
-    scores = q / math.sqrt(v.shape[-1]) @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake(
     "For one query, what must sum to 1: its weights over the keys, or something else?"
 )
-def softmax_over_queries(q, k, v, mask=None):
+@changed(right, ("softmax(-1", "softmax(-2"))
+def softmax_over_queries():
     """Each key spreads its attention over the queries."""
-    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-2)
-    return weights @ v, weights
 
 
 @exercise.mistake("After your mask is applied, do the weights of a row still sum to 1?")
@@ -59,53 +52,33 @@ def mask_after_softmax(q, k, v, mask=None):
 
 
 @exercise.mistake("In this course, what does True in a mask mean? Test yours with a single True.")
-def inverted_mask(q, k, v, mask=None):
+@changed(right, ("(~mask,", "(mask,"))
+def inverted_mask():
     """True in a mask marks what is hidden, as in nn.MultiheadAttention."""
-    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("What does exp give for a score of 0, and is that nothing?")
-def masked_scores_zero(q, k, v, mask=None):
+@changed(right, (".masked_fill(~mask, -torch.inf)", "* mask"))
+def masked_scores_zero():
     """A score of 0 means no attention."""
-    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = scores * mask
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("Take a fill value of yours and scores of -20 000: which keys win?")
-def finite_fill(q, k, v, mask=None):
+@changed(right, ("torch.inf", "1e4"))
+def finite_fill():
     """A large negative number is as good as minus infinity."""
-    scores = q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -1e4)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("Two scores, 30 and 20: who leads by how much before your bound, and after it?")
-def clamped(q, k, v, mask=None):
+@changed(right, ("q / math", "(q / math"), ("-2, -1)", "-2, -1)).clamp(-20, 20)"))
+def clamped():
     """Scores are kept small by a bound, and a softmax loses nothing by it."""
-    scores = (q / math.sqrt(q.shape[-1]) @ k.transpose(-2, -1)).clamp(-20, 20)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("Which is the largest number on the way: the score, or the product before it?")
-def divided_afterwards(q, k, v, mask=None):
+@changed(right, ("/ math.", "@ k.transpose(-2, -1) / math."), (") @ k.transpose(-2, -1)", ")"))
+def divided_afterwards():
     """Whether queries or their products are divided is the same, in half precision, too."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake(

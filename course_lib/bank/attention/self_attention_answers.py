@@ -1,5 +1,5 @@
 from course_lib.bank.attention.self_attention import colleagues_self_attention, exercise
-from course_lib.bank.prelude import F, math, torch
+from course_lib.bank.prelude import F, changed, math, torch
 from course_lib.mixing import self_attention
 
 reference = exercise.answer(self_attention)
@@ -23,59 +23,44 @@ def reshape_for_transpose(x, w_q, w_k, w_v, mask=None):
     return weights @ v, weights
 
 
-@exercise.mistake("Over how many terms does a score sum? Is that the width of a token?")
-def scaled_by_model_width(x, w_q, w_k, w_v, mask=None):
-    """The width in the scale is that of the tokens."""
+def right(x, w_q, w_k, w_v, mask=None):
+    """Base of the mistakes, itself right."""
     q, k, v = x @ w_q, x @ w_k, x @ w_v
-    scores = q @ k.transpose(-2, -1) / math.sqrt(x.shape[-1])
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-1)
     return weights @ v, weights
+
+
+@exercise.mistake("Over how many terms does a score sum? Is that the width of a token?")
+@changed(right, ("q.shape", "x.shape"))
+def scaled_by_model_width():
+    """The width in the scale is that of the tokens."""
 
 
 @exercise.mistake("Axis 1 of how many? Try one sequence, then a batch of two.")
-def keys_on_axis_one(x, w_q, w_k, w_v, mask=None):
+@changed(right, ("softmax(-", "softmax("))
+def keys_on_axis_one():
     """The keys lie along axis 1, as in a table of queries and keys."""
-    q, k, v = x @ w_q, x @ w_k, x @ w_v
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(1)
-    return weights @ v, weights
 
 
 @exercise.mistake("Must `love` look at `you` exactly as much as `you` at `love`?")
-def one_role(x, w_q, w_k, w_v, mask=None):
+@changed(right, ("q, k, v", "q, v"), (", x @ w_k,", ","), ("= q @ k", "= q @ q"))
+def one_role():
     """Query and key are the same vector, since both come from the same token."""
-    q, v = x @ w_q, x @ w_v
-    scores = q @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("What is averaged: the tokens, or something made from them?")
-def tokens_averaged(x, w_q, w_k, w_v, mask=None):
+@changed(right, (", v = x", "= x"), ("w_k, x @ w_v", "w_k"), ("v, weights", "x, weights"))
+def tokens_averaged():
     """Attention averages the tokens themselves; projections only decide where to look."""
-    q, k = x @ w_q, x @ w_k
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ x, weights
 
 
 @exercise.mistake("The docstring gives the shape of each projection: which axis meets the tokens?")
-def as_in_linear(x, w_q, w_k, w_v, mask=None):
+@changed(right, (", x @ w_k, x @ w_v", ".T, x @ w_k.T, x @ w_v.T"))
+def as_in_linear():
     """A weight matrix is applied transposed, as nn.Linear does with its own."""
-    q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(-1)
-    return weights @ v, weights
 
 
 @exercise.mistake("What is the variance of q·k when every entry has variance 1?")

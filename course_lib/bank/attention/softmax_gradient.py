@@ -13,7 +13,7 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    1,
+    1.5,
     "Write the derivative of one weight with respect to one score, for the same key and for"
     " another one. Then apply the chain rule: a score is reached through every weight of its row.",
 )
@@ -43,7 +43,7 @@ def row_sums(t: Trial) -> None:
     t.expect(got.sum().abs() < 1e-5, "the row does not sum to 0")
 
 
-@exercise.prop(0.5, "The weights of a row always sum to 1. Can all of them grow at once?")
+@exercise.prop(0.25, "The weights of a row always sum to 1. Can all of them grow at once?")
 def constant_gradient(t: Trial) -> None:
     """adding a constant to a row of the incoming gradient changes nothing"""
     weights, grad_weights = t.randn(5).softmax(-1), t.randn(5)
@@ -53,7 +53,7 @@ def constant_gradient(t: Trial) -> None:
     t.close(got, before, "after adding a constant, the result")
 
 
-@exercise.prop(0.5, "What is left of your formula where a weight is exactly 0, or exactly 1?")
+@exercise.prop(0.25, "What is left of your formula where a weight is exactly 0, or exactly 1?")
 def exact_zeros(t: Trial) -> None:
     """exactly 0 for a key without weight, for a row with one winner and for a row of zeros"""
     some = t.randn(6).masked_fill(~t.keep_mask(6, keep=0.7), -torch.inf).softmax(-1)

@@ -51,6 +51,12 @@ def softmax_again(weights, grad_weights):
     return weights * (grad_weights - (weights * grad_weights).sum(-1, keepdim=True))
 
 
+@exercise.mistake("Raise the score of the key whose weight should grow. Does its weight grow?")
+def turned_around(weights, grad_weights):
+    """The sum over the row comes first, and the key's own gradient is taken from it."""
+    return weights * ((weights * grad_weights).sum(dim=-1, keepdim=True) - grad_weights)
+
+
 @exercise.alternative
 def whole_jacobian(weights, grad_weights):
     """Builds the Jacobian diag(w) - w wᵀ and multiplies."""

@@ -22,14 +22,14 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    1, "Write beside each of the four products whether it is made from x or from the memory."
+    1.5, "Write beside each of the four products whether it is made from x or from the memory."
 )
 def values(t: Trial) -> None:
     """output and weights, target and memory alike in length and width"""
     t.same(t.randn(2, 5, 6), t.randn(2, 5, 6), *_projections(t, 6, 6, 6, 6))
 
 
-@exercise.prop(1, "Five widths and lengths come in. Which of them is summed over in a score?")
+@exercise.prop(1.5, "Five widths and lengths come in. Which of them is summed over in a score?")
 def other_memory(t: Trial) -> None:
     """the memory may be longer, shorter and of another width than x"""
     d_head = t.integer(2, 3)
@@ -38,11 +38,12 @@ def other_memory(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "Nothing of the source lies in the future of the target. Which step knows of an order?"
+    0.5, "Nothing of the source lies in the future of the target. Which step knows of an order?"
 )
 def shuffled_memory(t: Trial) -> None:
     """shuffling the memory leaves the output as it was, and moves the columns of the weights"""
     x, memory, w = t.randn(2, 5, 4), t.randn(2, 5, 4), _projections(t, 4, 4, 4, 4)
+    t.usual(x, memory, *w)
     order = t.permutation(5)
     note = f"memory in the order {order.tolist()}"
     out, weights = _two(t, x, memory, *w)
@@ -100,7 +101,7 @@ def large_scores(t: Trial) -> None:
     t.same(x, memory, apart, *rest, note="scores of 65,536 and -65,536")
 
 
-@exercise.prop(0.5, "Is anything detached, converted to numpy, or computed under no_grad?")
+@exercise.prop(0.25, "Is anything detached, converted to numpy, or computed under no_grad?")
 def gradients(t: Trial) -> None:
     """gradients reach x, the memory and all four projections, finite beside an empty memory, too"""
     f64 = torch.float64
@@ -111,7 +112,7 @@ def gradients(t: Trial) -> None:
     t.gradient(x, memory, *w, torch.tensor([3, 0]), output=0)
 
 
-@exercise.prop(0.5, "Look for operations that end in an underscore, and for `/=` on an argument.")
+@exercise.prop(0.25, "Look for operations that end in an underscore, and for `/=` on an argument.")
 def no_side_effect(t: Trial) -> None:
     """the arguments are left as they were"""
     w = _projections(t, 4, 4, 4, 4)

@@ -1,6 +1,6 @@
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.block.cross_attention import exercise
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 from course_lib.masks import padding_mask
 
 
@@ -20,28 +20,29 @@ def reference(
     return out @ w_out, weights
 
 
-@exercise.mistake("The output has one row for each token of whom: of the target or of the memory?")
-def roles_swapped(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """The memory asks, and the target answers."""
-    q, k, v = memory @ w_q, x @ w_k, x @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(x.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
-
-
-@exercise.mistake("What would the decoder look at, if the values were made from its own tokens?")
-def own_values(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """The memory only decides where to look; what is averaged are the decoder's own tokens."""
-    q, k, v = x @ w_q, memory @ w_k, x @ w_v
+def right(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+    """Base of the mistakes, itself right."""
+    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     if lengths is not None:
         keep = torch.arange(k.shape[1]) < lengths[:, None]
         scores = scores.masked_fill(~keep[:, None], -torch.inf)
     weights = scores.softmax(-1).nan_to_num(0.0)
     return weights @ v @ w_out, weights
+
+
+@exercise.mistake("The output has one row for each token of whom: of the target or of the memory?")
+@changed(
+    right, ("x @ w_q, memory @ w_k, memory", "memory @ w_q, x @ w_k, x"), ("k.shape", "x.shape")
+)
+def roles_swapped():
+    """The memory asks, and the target answers."""
+
+
+@exercise.mistake("What would the decoder look at, if the values were made from its own tokens?")
+@changed(right, ("w_k, memory", "w_k, x"))
+def own_values():
+    """The memory only decides where to look; what is averaged are the decoder's own tokens."""
 
 
 @exercise.mistake("Is the third word of the source still to come when the first target is written?")
@@ -58,15 +59,9 @@ def causal_too(x, memory, w_q, w_k, w_v, w_out, lengths=None):
 
 
 @exercise.mistake("Over how many products does one score sum? Is that a width of the memory?")
-def scaled_by_memory_width(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+@changed(right, ("q.shape", "memory.shape"))
+def scaled_by_memory_width():
     """The keys come from the memory, so its width is the one under the root."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(memory.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
 
 
 @exercise.mistake("Whose lengths are these, and along which axis of the scores do they lie?")
@@ -92,51 +87,27 @@ def zeroed_afterwards(x, memory, w_q, w_k, w_v, w_out, lengths=None):
 
 
 @exercise.mistake("If all keys of a memory are padding, what is left to average?")
-def very_negative(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+@changed(right, ("torch.inf", "1e9"), (").nan_to_num(0.0)", ")"))
+def very_negative():
     """A large negative number hides as well as minus infinity does, in every row."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -1e9)
-    weights = scores.softmax(-1)
-    return weights @ v @ w_out, weights
 
 
 @exercise.mistake("For one word that is being written, which numbers must add up to 1?")
-def queries_compete(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+@changed(right, ("softmax(-1", "softmax(-2"))
+def queries_compete():
     """The tokens of the target share out each vector of the memory."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-2).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
 
 
 @exercise.mistake("How large are the scores of wide queries, and how sharp is their softmax?")
-def unscaled(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+@changed(right, ("mT / math.sqrt(q.shape[-1])", "mT"))
+def unscaled():
     """The matrices have learned how large the scores are to be."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) < lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
 
 
 @exercise.mistake("A memory of 3 tokens: which numbers have they, and does 3 belong to them?")
-def one_key_too_many(x, memory, w_q, w_k, w_v, w_out, lengths=None):
+@changed(right, ("< lengths", "<= lengths"))
+def one_key_too_many():
     """A memory of 3 tokens has those from 0 to 3."""
-    q, k, v = x @ w_q, memory @ w_k, memory @ w_v
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if lengths is not None:
-        keep = torch.arange(k.shape[1]) <= lengths[:, None]
-        scores = scores.masked_fill(~keep[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
-    return weights @ v @ w_out, weights
 
 
 @exercise.alternative

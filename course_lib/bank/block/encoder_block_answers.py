@@ -1,5 +1,5 @@
 from course_lib.bank.block.encoder_block import exercise, multi_head
-from course_lib.bank.prelude import F, Tensor, math, nn, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, nn, torch
 from course_lib.layers import EncoderBlock
 
 
@@ -38,9 +38,8 @@ def stream_is_normed(x, state, n_heads, norm="pre", mask=None):
     return ln(x + ffn(x), "feed_forward")
 
 
-@exercise.mistake("In post-norm, is the input inside of what is normed, or is it added afterwards?")
-def norm_on_the_part(x, state, n_heads, norm="pre", mask=None):
-    """Post-norm norms what a part gives and then adds the input."""
+def right(x, state, n_heads, norm="pre", mask=None):
+    """Base of the mistakes, itself right."""
     width = x.shape[-1:]
 
     def ln(y, name):
@@ -55,8 +54,14 @@ def norm_on_the_part(x, state, n_heads, norm="pre", mask=None):
     if norm == "pre":
         x = x + multi_head(ln(x, "attention"), state, n_heads, mask)
         return x + ffn(ln(x, "feed_forward"))
-    x = x + ln(multi_head(x, state, n_heads, mask), "attention")
-    return x + ln(ffn(x), "feed_forward")
+    x = ln(x + multi_head(x, state, n_heads, mask), "attention")
+    return ln(x + ffn(x), "feed_forward")
+
+
+@exercise.mistake("In post-norm, is the input inside of what is normed, or is it added afterwards?")
+@changed(right, ("= ln(x +", "= x + ln("), ("ln(x + ffn", "x + ln(ffn"))
+def norm_on_the_part():
+    """Post-norm norms what a part gives and then adds the input."""
 
 
 @exercise.mistake("The state dict has four vectors for norms. How many of them do you use?")
@@ -101,45 +106,15 @@ def side_by_side(x, state, n_heads, norm="pre", mask=None):
 
 
 @exercise.mistake("Count the plus signs in your block.")
-def one_residual(x, state, n_heads, norm="pre", mask=None):
+@changed(right, ("x + ffn(ln", "ffn(ln"), ("(x + ffn", "(ffn"))
+def one_residual():
     """One residual connection, around attention, is enough for a block."""
-    width = x.shape[-1:]
-
-    def ln(y, name):
-        return F.layer_norm(y, width, state[f"{name}_norm.weight"], state[f"{name}_norm.bias"])
-
-    def ffn(y):
-        y = F.linear(y, state["feed_forward.in_proj.weight"], state["feed_forward.in_proj.bias"])
-        return F.linear(
-            F.gelu(y), state["feed_forward.out_proj.weight"], state["feed_forward.out_proj.bias"]
-        )
-
-    if norm == "pre":
-        x = x + multi_head(ln(x, "attention"), state, n_heads, mask)
-        return ffn(ln(x, "feed_forward"))
-    x = ln(x + multi_head(x, state, n_heads, mask), "attention")
-    return ln(ffn(x), "feed_forward")
 
 
 @exercise.mistake("What does your nonlinearity give at -0.5, and what does GELU?")
-def relu(x, state, n_heads, norm="pre", mask=None):
+@changed(right, ("F.gelu(y", "y.relu("))
+def relu():
     """Any nonlinearity will do in the feed-forward sub-layer."""
-    width = x.shape[-1:]
-
-    def ln(y, name):
-        return F.layer_norm(y, width, state[f"{name}_norm.weight"], state[f"{name}_norm.bias"])
-
-    def ffn(y):
-        y = F.linear(y, state["feed_forward.in_proj.weight"], state["feed_forward.in_proj.bias"])
-        return F.linear(
-            y.relu(), state["feed_forward.out_proj.weight"], state["feed_forward.out_proj.bias"]
-        )
-
-    if norm == "pre":
-        x = x + multi_head(ln(x, "attention"), state, n_heads, mask)
-        return x + ffn(ln(x, "feed_forward"))
-    x = ln(x + multi_head(x, state, n_heads, mask), "attention")
-    return ln(x + ffn(x), "feed_forward")
 
 
 @exercise.mistake("Call your block with both orders. Do the outputs differ?")

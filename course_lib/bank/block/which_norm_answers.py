@@ -1,5 +1,5 @@
 from course_lib.bank.block.which_norm import exercise
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 
 
 @exercise.answer
@@ -56,40 +56,33 @@ def always_the_first(x, out, x_other, out_other):
     return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
 
 
-@exercise.mistake("Print the smallest difference that you call a movement.")
-def to_the_last_digit(x, out, x_other, out_other):
-    """What has not moved is equal to the last digit."""
-    changed = (x != x_other).any(-1)
-    moved = (out != out_other).any(-1)
-    if moved[~changed.any(1)].any():
-        return "batch"
-    if (moved & ~changed).any():
-        return "sentence"
-    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.mistake("One of 500 tokens is exchanged. By how much does a mean of all of them move?")
-def only_large_movements(x, out, x_other, out_other):
-    """Movements of less than a half are rounding."""
-    changed = (x != x_other).any(-1)
-    moved = (out - out_other).abs().amax(-1) > 0.5
-    if moved[~changed.any(1)].any():
-        return "batch"
-    if (moved & ~changed).any():
-        return "sentence"
-    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
-
-
-@exercise.mistake("Whose mean is 0 behind a layer norm: a channel's, or a token's?")
-def channels_centred(x, out, x_other, out_other):
-    """A layer norm gives each channel a mean of 0 over the tokens."""
+def right(x, out, x_other, out_other):
+    """Base of the mistakes, itself right."""
     changed = (x != x_other).any(-1)
     moved = (out - out_other).abs().amax(-1) > 1e-4
     if moved[~changed.any(1)].any():
         return "batch"
     if (moved & ~changed).any():
         return "sentence"
-    return "layer" if out.mean((0, 1)).abs().max() < 1e-3 else "frozen"
+    return "layer" if out.mean(-1).abs().max() < 1e-3 else "frozen"
+
+
+@exercise.mistake("Print the smallest difference that you call a movement.")
+@changed(right, ("- out_other).abs().amax(-1) > 1e-4", "!= out_other).any(-1)"))
+def to_the_last_digit():
+    """What has not moved is equal to the last digit."""
+
+
+@exercise.mistake("One of 500 tokens is exchanged. By how much does a mean of all of them move?")
+@changed(right, (") > 1e-4", ") > 0.5"))
+def only_large_movements():
+    """Movements of less than a half are rounding."""
+
+
+@exercise.mistake("Whose mean is 0 behind a layer norm: a channel's, or a token's?")
+@changed(right, ("-1).abs", "(0, 1)).abs"))
+def channels_centred():
+    """A layer norm gives each channel a mean of 0 over the tokens."""
 
 
 @exercise.alternative

@@ -1,5 +1,5 @@
 from course_lib.bank.cheaper.correcting_state import exercise
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 
 
 @exercise.answer
@@ -17,16 +17,22 @@ def reference(
     return torch.cat(outs, -2), state
 
 
-@exercise.mistake("A key comes twice, with other values. What is returned for it?")
-def adds_without_correcting(q, k, v, state, keep, rate):
-    """The state fades and the new value is added, as in the exercise before."""
+def right(q, k, v, state, keep, rate):
+    """Base of the mistakes, itself right."""
     outs = []
     for i in range(q.shape[-2]):
         key = k[..., i, :, None]
         state = keep[..., i, None, None] * state
-        state = state + rate[..., i, None, None] * key @ v[..., i, None, :]
+        lacks = v[..., i, None, :] - key.mT @ state
+        state = state + rate[..., i, None, None] * key @ lacks
         outs.append(q[..., i, None, :] @ state)
     return torch.cat(outs, -2), state
+
+
+@exercise.mistake("A key comes twice, with other values. What is returned for it?")
+@changed(right, ("- key.mT @ state", ""))
+def adds_without_correcting():
+    """The state fades and the new value is added, as in the exercise before."""
 
 
 @exercise.mistake("How much of what the newest token writes is left when its query reads?")
@@ -43,28 +49,24 @@ def corrects_before_it_fades(q, k, v, state, keep, rate):
 
 
 @exercise.mistake("Which state do you ask what it returns: the one before or after fading?")
-def subtracts_what_was_there(q, k, v, state, keep, rate):
+@changed(
+    right,
+    ("        state = keep[..., i, None, None] * state\n", ""),
+    ("state +", "keep[..., i, None, None] * state +"),
+)
+def subtracts_what_was_there():
     """What is subtracted is what the state returned before it faded."""
-    outs = []
-    for i in range(q.shape[-2]):
-        key = k[..., i, :, None]
-        lacks = v[..., i, None, :] - key.mT @ state
-        state = keep[..., i, None, None] * state + rate[..., i, None, None] * key @ lacks
-        outs.append(q[..., i, None, :] @ state)
-    return torch.cat(outs, -2), state
 
 
 @exercise.mistake("With a rate of 0 a token changes nothing. Is that so in your code?")
-def corrects_all_the_way(q, k, v, state, keep, rate):
+@changed(
+    right,
+    ("lacks = v[..., i, None, :] -", "state = state - key @ ("),
+    ("mT @ state", "mT @ state)"),
+    ("@ lacks", "@ v[..., i, None, :]"),
+)
+def corrects_all_the_way():
     """The old value is taken away as a whole, and part of the new one is written."""
-    outs = []
-    for i in range(q.shape[-2]):
-        key = k[..., i, :, None]
-        state = keep[..., i, None, None] * state
-        state = state - key @ (key.mT @ state)
-        state = state + rate[..., i, None, None] * key @ v[..., i, None, :]
-        outs.append(q[..., i, None, :] @ state)
-    return torch.cat(outs, -2), state
 
 
 @exercise.mistake("For a single token: when does its query read?")
@@ -92,30 +94,15 @@ def all_written_then_read(q, k, v, state, keep, rate):
 
 
 @exercise.mistake("A text goes on in a second call. What does it know of the first?")
-def starts_anew(q, k, v, state, keep, rate):
+@changed(right, ("    outs = []\n", "    state = torch.zeros_like(state)\n    outs = []\n"))
+def starts_anew():
     """Every call begins with an empty state."""
-    state = torch.zeros_like(state)
-    outs = []
-    for i in range(q.shape[-2]):
-        key = k[..., i, :, None]
-        state = keep[..., i, None, None] * state
-        lacks = v[..., i, None, :] - key.mT @ state
-        state = state + rate[..., i, None, None] * key @ lacks
-        outs.append(q[..., i, None, :] @ state)
-    return torch.cat(outs, -2), state
 
 
 @exercise.mistake("keep and rate are numbers between 0 and 1 already. Which is which?")
-def shares_exchanged(q, k, v, state, keep, rate):
+@changed(right, ("= keep[", "= rate["), ("+ rate[", "+ keep["))
+def shares_exchanged():
     """What is kept and how far a correction goes are taken for each other."""
-    outs = []
-    for i in range(q.shape[-2]):
-        key = k[..., i, :, None]
-        state = rate[..., i, None, None] * state
-        lacks = v[..., i, None, :] - key.mT @ state
-        state = state + keep[..., i, None, None] * key @ lacks
-        outs.append(q[..., i, None, :] @ state)
-    return torch.cat(outs, -2), state
 
 
 @exercise.alternative

@@ -1,5 +1,5 @@
 from course_lib.bank.cheaper.forgetting_state import exercise, features
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 
 
 def masked_table(
@@ -56,17 +56,22 @@ def sums_not_averages(q, k, v, state, total, decay=1.0):
     return torch.stack(outs, -2), state, total
 
 
-@exercise.mistake("Numerator and denominator are sums over the same tokens. With the same factors?")
-def total_never_fades(q, k, v, state, total, decay=1.0):
-    """Only the state forgets; the total counts every key in full."""
+def right(q, k, v, state, total, decay=1.0):
+    """Base of the mistakes, itself right."""
     q, k = features(q), features(k)
     outs = []
     for i in range(q.shape[-2]):
         state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = total + k[..., i, :]
+        total = decay * total + k[..., i, :]
         read = (q[..., i : i + 1, :] @ state).squeeze(-2)
         outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
     return torch.stack(outs, -2), state, total
+
+
+@exercise.mistake("Numerator and denominator are sums over the same tokens. With the same factors?")
+@changed(right, ("decay * total", "total"))
+def total_never_fades():
+    """Only the state forgets; the total counts every key in full."""
 
 
 @exercise.mistake("In the table of weights, which factor is on the diagonal?")
@@ -83,29 +88,15 @@ def newest_fades_too(q, k, v, state, total, decay=1.0):
 
 
 @exercise.mistake("Take a key that is 0 but for one feature. Which part of the state may change?")
-def state_transposed(q, k, v, state, total, decay=1.0):
+@changed(right, ("state + k", "state + v"), ("* v[...", "* k[..."))
+def state_transposed():
     """The state has a row for each channel of the values and a column for each feature."""
-    q, k = features(q), features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + v[..., i, :, None] * k[..., i, None, :]
-        total = decay * total + k[..., i, :]
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
 
 
 @exercise.mistake("Can one of your weights be negative? Print them for two tokens.")
-def features_of_keys_alone(q, k, v, state, total, decay=1.0):
+@changed(right, ("q, k = features(q),", "k ="))
+def features_of_keys_alone():
     """What is written are features; what reads is the query itself."""
-    k = features(k)
-    outs = []
-    for i in range(q.shape[-2]):
-        state = decay * state + k[..., i, :, None] * v[..., i, None, :]
-        total = decay * total + k[..., i, :]
-        read = (q[..., i : i + 1, :] @ state).squeeze(-2)
-        outs.append(read / (q[..., i, :] * total).sum(-1, keepdim=True))
-    return torch.stack(outs, -2), state, total
 
 
 @exercise.mistake("Change the last key. Which outputs change?")

@@ -1,5 +1,5 @@
 from course_lib.bank.cheaper.mix_keys import exercise
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 from course_lib.efficient import linformer_attention
 
 
@@ -20,44 +20,37 @@ def mask_the_mixtures(q, k, v, e, f, real=None):
     return scores.softmax(dim=-1) @ (f[:, :S] @ v)
 
 
-@exercise.mistake("Keys decide where to look. What is fetched from there?")
-def keys_alone(q, k, v, e, f, real=None):
-    """It is enough to take padding out of the keys."""
+def right(q, k, v, e, f, real=None):
+    """Base of the mistakes, itself right."""
     S = k.shape[1]
     if real is not None:
-        k = k * real[..., None]
+        k, v = k * real[..., None], v * real[..., None]
     scores = q @ (e[:, :S] @ k).mT / math.sqrt(q.shape[-1])
     return scores.softmax(dim=-1) @ (f[:, :S] @ v)
+
+
+@exercise.mistake("Keys decide where to look. What is fetched from there?")
+@changed(right, (", v = k * real[..., None], v", "= k"))
+def keys_alone():
+    """It is enough to take padding out of the keys."""
 
 
 @exercise.mistake("Which column has been trained on the first word of a sentence?")
-def last_columns(q, k, v, e, f, real=None):
+@changed(right, (":S] @ k", "-S:] @ k"), (":S] @ v", "-S:] @ v"))
+def last_columns():
     """A shorter sequence is at the end of the mixtures."""
-    S = k.shape[1]
-    if real is not None:
-        k, v = k * real[..., None], v * real[..., None]
-    scores = q @ (e[:, -S:] @ k).mT / math.sqrt(q.shape[-1])
-    return scores.softmax(dim=-1) @ (f[:, -S:] @ v)
 
 
 @exercise.mistake("There are two matrices. Which one have you not used?")
-def one_matrix(q, k, v, e, f, real=None):
+@changed(right, ("f[:, :S", "e[:, :S"))
+def one_matrix():
     """Keys and values are mixed alike."""
-    S = k.shape[1]
-    if real is not None:
-        k, v = k * real[..., None], v * real[..., None]
-    scores = q @ (e[:, :S] @ k).mT / math.sqrt(q.shape[-1])
-    return scores.softmax(dim=-1) @ (e[:, :S] @ v)
 
 
 @exercise.mistake("How many products are added up in one score: as many as mixtures, or channels?")
-def root_of_the_rank(q, k, v, e, f, real=None):
+@changed(right, ("q.shape[-1", "e.shape[0"))
+def root_of_the_rank():
     """Scores are divided by the root of the number of mixtures."""
-    S = k.shape[1]
-    if real is not None:
-        k, v = k * real[..., None], v * real[..., None]
-    scores = q @ (e[:, :S] @ k).mT / math.sqrt(e.shape[0])
-    return scores.softmax(dim=-1) @ (f[:, :S] @ v)
 
 
 @exercise.mistake("E is learned. Does anything say that its rows are averages?")

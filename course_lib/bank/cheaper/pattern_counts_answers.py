@@ -1,5 +1,5 @@
 from course_lib.bank.cheaper.pattern_counts import exercise
-from course_lib.bank.prelude import math, torch
+from course_lib.bank.prelude import changed, math, torch
 
 
 @exercise.answer
@@ -74,9 +74,8 @@ def one_layer_is_enough(pattern, T, size):
     return 2 * near - T + 2 * max(T - 1 - size, 0), 1 if T - 2 <= size else 2
 
 
-@exercise.mistake("Who in the second block has ever seen anybody of the first?")
-def blocks_pass_it_on(pattern, T, size):
-    """With enough layers information gets from block to block."""
+def right(pattern, T, size):
+    """Base of the mistakes, itself right."""
     radius = min(size, T - 1)
     near = T * (radius + 1) - radius * (radius + 1) // 2
     if pattern == "window":
@@ -87,59 +86,32 @@ def blocks_pass_it_on(pattern, T, size):
         far = sum(max(i // size - 1, 0) for i in range(T))
         return near + far, 1 if size == 1 or T - 1 <= size else 2
     if pattern == "blocks":
-        return T // size * size**2 + (T % size) ** 2, -(-T // size)
+        return T // size * size**2 + (T % size) ** 2, 1 if T <= size else 0
     return 2 * near - T + 2 * max(T - 1 - size, 0), 1 if T - 2 <= size else 2
+
+
+@exercise.mistake("Who in the second block has ever seen anybody of the first?")
+@changed(right, ("1 if T <= size else 0", "-(-T // size)"))
+def blocks_pass_it_on():
+    """With enough layers information gets from block to block."""
 
 
 @exercise.mistake("How many positions are in the last block when size doesn't divide T?")
-def every_block_is_whole(pattern, T, size):
+@changed(right, ("// size * size**2 + (T % size) ** 2", "* size"))
+def every_block_is_whole():
     """All blocks have the same size."""
-    radius = min(size, T - 1)
-    near = T * (radius + 1) - radius * (radius + 1) // 2
-    if pattern == "window":
-        return 2 * near - T, -(-(T - 1) // size)
-    if pattern == "past":
-        return near, -(-(T - 1) // size)
-    if pattern == "strided":
-        far = sum(max(i // size - 1, 0) for i in range(T))
-        return near + far, 1 if size == 1 or T - 1 <= size else 2
-    if pattern == "blocks":
-        return T * size, 1 if T <= size else 0
-    return 2 * near - T + 2 * max(T - 1 - size, 0), 1 if T - 2 <= size else 2
 
 
 @exercise.mistake("Which pairs are in both parts of the pattern?")
-def counted_twice(pattern, T, size):
+@changed(right, ("max(i // size - 1, 0)", "i // size"), ("max(T - 1 - size, 0", "(T - 1"))
+def counted_twice():
     """The parts of a pattern can be counted one by one and added."""
-    radius = min(size, T - 1)
-    near = T * (radius + 1) - radius * (radius + 1) // 2
-    if pattern == "window":
-        return 2 * near - T, -(-(T - 1) // size)
-    if pattern == "past":
-        return near, -(-(T - 1) // size)
-    if pattern == "strided":
-        far = sum(i // size for i in range(T))
-        return near + far, 1 if size == 1 or T - 1 <= size else 2
-    if pattern == "blocks":
-        return T // size * size**2 + (T % size) ** 2, 1 if T <= size else 0
-    return 2 * near - T + 2 * (T - 1), 1 if T - 2 <= size else 2
 
 
 @exercise.mistake("Two words far from each other: does either see the other through the first one?")
-def global_alone_hears_all(pattern, T, size):
+@changed(right, ("1 if T - 2 <= size else 2", "max(-(-(T - 2) // size), 1)"))
+def global_alone_hears_all():
     """A global position shortens the way to itself only; all others still go step by step."""
-    radius = min(size, T - 1)
-    near = T * (radius + 1) - radius * (radius + 1) // 2
-    if pattern == "window":
-        return 2 * near - T, -(-(T - 1) // size)
-    if pattern == "past":
-        return near, -(-(T - 1) // size)
-    if pattern == "strided":
-        far = sum(max(i // size - 1, 0) for i in range(T))
-        return near + far, 1 if size == 1 or T - 1 <= size else 2
-    if pattern == "blocks":
-        return T // size * size**2 + (T % size) ** 2, 1 if T <= size else 0
-    return 2 * near - T + 2 * max(T - 1 - size, 0), max(-(-(T - 2) // size), 1)
 
 
 @exercise.alternative

@@ -1,5 +1,5 @@
 from course_lib.bank.favit.dilated_windows import exercise
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 from course_lib.favit import dilated_windows as library_dilated_windows
 from course_lib.favit import reflected
 
@@ -10,69 +10,46 @@ def reference(x: Tensor, window: int, dilation: int) -> Tensor:
     return library_dilated_windows(x, window, dilation)
 
 
-@exercise.mistake("Where does the second area begin: right behind the last sample of the first?")
-def one_token_too_far(x, window, dilation):
-    """An area is D times M tokens wide."""
-    size = dilation * window
+def right(x, window, dilation):
+    """Base of the mistakes, itself right."""
+    size = dilation * (window - 1) + 1
     for axis in (2, 3):
         side = x.shape[axis]
-        n = -(-side // (size - dilation + 1))
+        n = -(-side // size)
         places = reflected(n * size, side).view(n, size)[:, ::dilation].flatten()
         x = x.index_select(axis, places)
     areas = x.unflatten(3, (-1, window)).unflatten(2, (-1, window))
     return areas.permute(0, 1, 3, 5, 2, 4).flatten(4).flatten(2, 3)
+
+
+@exercise.mistake("Where does the second area begin: right behind the last sample of the first?")
+@changed(right, ("(window - 1) + 1", "window"), ("// size", "// (size - dilation + 1)"))
+def one_token_too_far():
+    """An area is D times M tokens wide."""
 
 
 @exercise.mistake("How far apart are the samples that you take of an area?")
-def corner_of_each_area(x, window, dilation):
+@changed(right, (":dilation", "window"))
+def corner_of_each_area():
     """A larger area gives a window of its first M rows and columns."""
-    size = dilation * (window - 1) + 1
-    for axis in (2, 3):
-        side = x.shape[axis]
-        n = -(-side // size)
-        places = reflected(n * size, side).view(n, size)[:, :window].flatten()
-        x = x.index_select(axis, places)
-    areas = x.unflatten(3, (-1, window)).unflatten(2, (-1, window))
-    return areas.permute(0, 1, 3, 5, 2, 4).flatten(4).flatten(2, 3)
 
 
 @exercise.mistake("Which place of a window comes second: the one to the right, or the one below?")
-def places_down(x, window, dilation):
+@changed(right, ("3, 5, 2", "5, 3, 2"))
+def places_down():
     """Places of a window are numbered down its columns."""
-    size = dilation * (window - 1) + 1
-    for axis in (2, 3):
-        side = x.shape[axis]
-        n = -(-side // size)
-        places = reflected(n * size, side).view(n, size)[:, ::dilation].flatten()
-        x = x.index_select(axis, places)
-    areas = x.unflatten(3, (-1, window)).unflatten(2, (-1, window))
-    return areas.permute(0, 1, 5, 3, 2, 4).flatten(4).flatten(2, 3)
 
 
 @exercise.mistake("Which axis counts the places of a window, which one the windows?")
-def windows_first(x, window, dilation):
+@changed(right, ("3, 5, 2, 4", "2, 4, 3, 5"))
+def windows_first():
     """Windows come first and the places in them second."""
-    size = dilation * (window - 1) + 1
-    for axis in (2, 3):
-        side = x.shape[axis]
-        n = -(-side // size)
-        places = reflected(n * size, side).view(n, size)[:, ::dilation].flatten()
-        x = x.index_select(axis, places)
-    areas = x.unflatten(3, (-1, window)).unflatten(2, (-1, window))
-    return areas.permute(0, 1, 2, 4, 3, 5).flatten(4).flatten(2, 3)
 
 
 @exercise.mistake("What lies beyond the edge of a map, according to `reflected`?")
-def edge_repeated(x, window, dilation):
+@changed(right, ("reflected(n * size, side", "torch.arange(n * size).clamp(max=side - 1"))
+def edge_repeated():
     """Beyond the edge its last row and column go on."""
-    size = dilation * (window - 1) + 1
-    for axis in (2, 3):
-        side = x.shape[axis]
-        n = -(-side // size)
-        places = torch.arange(n * size).clamp(max=side - 1).view(n, size)[:, ::dilation].flatten()
-        x = x.index_select(axis, places)
-    areas = x.unflatten(3, (-1, window)).unflatten(2, (-1, window))
-    return areas.permute(0, 1, 3, 5, 2, 4).flatten(4).flatten(2, 3)
 
 
 @exercise.mistake("Is the continuation of a map empty?")

@@ -1,5 +1,5 @@
 from course_lib.bank.favit.fuse_windows import colleagues_fuse_windows, exercise
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 
 
 @exercise.answer
@@ -20,52 +20,39 @@ def as_it_was(windows, operator, weight=None):
     return colleagues_fuse_windows(windows, operator, weight)
 
 
-@exercise.mistake("Of which numbers is the first value the mean? The first symptom tells.")
-def pools_channels(windows, operator, weight=None):
-    """An average that leaves c of nW times c numbers averages windows."""
+def right(windows, operator, weight=None):
+    """Base of the mistakes, itself right."""
     if operator == "mean":
-        return colleagues_fuse_windows(windows, operator)
+        return windows.mean(3)
     if operator == "max":
         return windows.amax(3)
     if operator != "linear":
         raise ValueError(operator)
     return torch.einsum("bhlwc,w->bhlc", windows, weight)
+
+
+@exercise.mistake("Of which numbers is the first value the mean? The first symptom tells.")
+@changed(right, ("windows.mean(3", "colleagues_fuse_windows(windows, operator"))
+def pools_channels():
+    """An average that leaves c of nW times c numbers averages windows."""
 
 
 @exercise.mistake("Give it windows in which every number is negative.")
-def begins_at_zero(windows, operator, weight=None):
+@changed(right, ("amax(3)", "amax(3).clamp(min=0)"))
+def begins_at_zero():
     """A maximum can begin at 0."""
-    if operator == "mean":
-        return windows.mean(3)
-    if operator == "max":
-        return windows.amax(3).clamp(min=0)
-    if operator != "linear":
-        raise ValueError(operator)
-    return torch.einsum("bhlwc,w->bhlc", windows, weight)
 
 
 @exercise.mistake("Try a weighted sum with three windows and five channels.")
-def weights_of_channels(windows, operator, weight=None):
+@changed(right, ('torch.einsum("bhlwc,w->bhlc", windows, weight', "(windows * weight).sum(3"))
+def weights_of_channels():
     """A tensor of weights finds its axis by itself."""
-    if operator == "mean":
-        return windows.mean(3)
-    if operator == "max":
-        return windows.amax(3)
-    if operator != "linear":
-        raise ValueError(operator)
-    return (windows * weight).sum(3)
 
 
 @exercise.mistake("Are the weights of a linear operator shares of a whole?")
-def weights_sum_to_one(windows, operator, weight=None):
+@changed(right, ("weight)", "weight / weight.sum())"))
+def weights_sum_to_one():
     """Weights of a sum are shares, so they are divided by their total."""
-    if operator == "mean":
-        return windows.mean(3)
-    if operator == "max":
-        return windows.amax(3)
-    if operator != "linear":
-        raise ValueError(operator)
-    return torch.einsum("bhlwc,w->bhlc", windows, weight / weight.sum())
 
 
 @exercise.mistake("Of -3 and 2, which is the larger one?")
@@ -82,25 +69,15 @@ def largest_size(windows, operator, weight=None):
 
 
 @exercise.mistake("What comes back for an operator that does not exist?")
-def else_is_linear(windows, operator, weight=None):
+@changed(right, ('    if operator != "linear":\n        raise ValueError(operator)\n', ""))
+def else_is_linear():
     """What is neither mean nor maximum is a weighted sum."""
-    if operator == "mean":
-        return windows.mean(3)
-    if operator == "max":
-        return windows.amax(3)
-    return torch.einsum("bhlwc,w->bhlc", windows, weight)
 
 
 @exercise.mistake("Call `backward` on a maximum. Which windows get a gradient?")
-def maximum_is_no_number_to_learn_from(windows, operator, weight=None):
+@changed(right, ("amax(3)", "detach().amax(3)"))
+def maximum_is_no_number_to_learn_from():
     """What is chosen needs no gradient."""
-    if operator == "mean":
-        return windows.mean(3)
-    if operator == "max":
-        return windows.detach().amax(3)
-    if operator != "linear":
-        raise ValueError(operator)
-    return torch.einsum("bhlwc,w->bhlc", windows, weight)
 
 
 @exercise.alternative

@@ -1,5 +1,5 @@
 from course_lib.bank.favit.informative_keys import exercise
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.favit import informative_keys as library_informative_keys
 
 
@@ -9,26 +9,30 @@ def reference(queries: Tensor, keys: Tensor, n_keep: int) -> Tensor:
     return library_informative_keys(queries, keys, n_keep)
 
 
-@exercise.mistake("For which of the two directions is a disliked key a large term?")
-def divergence_from_the_other_side(queries, keys, n_keep):
-    """A divergence is a distance, the same from both sides."""
-    scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[-1])
-    apart = -scores.log_softmax(-1).mean(-1)
-    u = max(1, math.ceil(math.log(queries.shape[2])))
-    index = apart.topk(u).indices
-    chosen = scores.gather(2, index[..., None].expand(-1, -1, -1, keys.shape[2]))
-    return chosen.mean(2).topk(n_keep).indices.sort().values
-
-
-@exercise.mistake("Print the divergence of the query that you chose. Is it large?")
-def least_decided(queries, keys, n_keep):
-    """A small divergence is a small uncertainty."""
+def right(queries, keys, n_keep):
+    """Base of the mistakes, itself right."""
     scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[-1])
     logs = scores.log_softmax(-1)
     u = max(1, math.ceil(math.log(queries.shape[2])))
-    index = (logs.exp() * logs).sum(-1).topk(u, largest=False).indices
+    index = (logs.exp() * logs).sum(-1).topk(u).indices
     chosen = scores.gather(2, index[..., None].expand(-1, -1, -1, keys.shape[2]))
     return chosen.mean(2).topk(n_keep).indices.sort().values
+
+
+@exercise.mistake("For which of the two directions is a disliked key a large term?")
+@changed(
+    right,
+    ("logs = scores.log_softmax", "apart = -scores.log_softmax(-1).mean"),
+    ("(logs.exp() * logs).sum(-1)", "apart"),
+)
+def divergence_from_the_other_side():
+    """A divergence is a distance, the same from both sides."""
+
+
+@exercise.mistake("Print the divergence of the query that you chose. Is it large?")
+@changed(right, ("topk(u)", "topk(u, largest=False)"))
+def least_decided():
+    """A small divergence is a small uncertainty."""
 
 
 @exercise.mistake("Does a query without an opinion have a say in yours?")
@@ -39,36 +43,21 @@ def everybody_has_a_say(queries, keys, n_keep):
 
 
 @exercise.mistake("At which temperature will the queries attend, and at which do you judge them?")
-def unscaled(queries, keys, n_keep):
+@changed(right, (") / math.sqrt(queries.shape[-1])", ")"))
+def unscaled():
     """A scale changes no order, so it can be left out."""
-    scores = queries @ keys.transpose(2, 3)
-    logs = scores.log_softmax(-1)
-    u = max(1, math.ceil(math.log(queries.shape[2])))
-    index = (logs.exp() * logs).sum(-1).topk(u).indices
-    chosen = scores.gather(2, index[..., None].expand(-1, -1, -1, keys.shape[2]))
-    return chosen.mean(2).topk(n_keep).indices.sort().values
 
 
 @exercise.mistake("ln 20 is nearly 3. How many queries choose in yours?")
-def rounded_down(queries, keys, n_keep):
+@changed(right, ("math.ceil", "int"))
+def rounded_down():
     """The logarithm is cut to a whole number."""
-    scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[-1])
-    logs = scores.log_softmax(-1)
-    u = max(1, int(math.log(queries.shape[2])))
-    index = (logs.exp() * logs).sum(-1).topk(u).indices
-    chosen = scores.gather(2, index[..., None].expand(-1, -1, -1, keys.shape[2]))
-    return chosen.mean(2).topk(n_keep).indices.sort().values
 
 
 @exercise.mistake("What is averaged key by key: scores, or what a softmax has made of them?")
-def weights_averaged(queries, keys, n_keep):
+@changed(right, ("scores.gather", "logs.exp().gather"))
+def weights_averaged():
     """Weights and scores order the keys alike, also when several queries are averaged."""
-    scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[-1])
-    logs = scores.log_softmax(-1)
-    u = max(1, math.ceil(math.log(queries.shape[2])))
-    index = (logs.exp() * logs).sum(-1).topk(u).indices
-    chosen = logs.exp().gather(2, index[..., None].expand(-1, -1, -1, keys.shape[2]))
-    return chosen.mean(2).topk(n_keep).indices.sort().values
 
 
 @exercise.mistake(

@@ -12,7 +12,7 @@ exercise = Exercise(
 
 
 @exercise.prop(
-    1,
+    1.5,
     "Merge two heads of width 1 by hand, multiply by a matrix with two rows, and sort the terms"
     " by head.",
 )
@@ -38,7 +38,7 @@ def adds_up(t: Trial) -> None:
     )
 
 
-@exercise.prop(0.5, "A factor need not be 0 or 1, and it says nothing about the other heads.")
+@exercise.prop(0.25, "A factor need not be 0 or 1, and it says nothing about the other heads.")
 def head_mask(t: Trial) -> None:
     """a head mask (H,) multiplies each contribution by its factor"""
     # Against the answer's own contributions: whether these are right is asked above.
@@ -49,7 +49,7 @@ def head_mask(t: Trial) -> None:
     t.close(t.call(heads, w_out, factors), whole * factors[:, None, None])
 
 
-@exercise.prop(0.5, "Line the axes up: (B, H) beside (B, H, T, D).")
+@exercise.prop(0.25, "Line the axes up: (B, H) beside (B, H, T, D).")
 def head_mask_of_sentences(t: Trial) -> None:
     """a head mask (B, H) has factors for each sentence"""
     factors = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.25], [1.0, 1.0, 0.0]])[t.permutation(3)]
@@ -59,7 +59,7 @@ def head_mask_of_sentences(t: Trial) -> None:
     t.close(t.call(heads, w_out, factors), whole * factors[..., None, None])
 
 
-@exercise.prop(1, "Which axis of w_out meets the heads? Only that one is cut.")
+@exercise.prop(0.5, "Which axis of w_out meets the heads? Only that one is cut.")
 def oblong(t: Trial) -> None:
     """the output may be wider or narrower than the heads together"""
     heads, w_out = t.randn(2, 3, 4, 2), t.randn(6, t.integer(7, 10))
@@ -70,7 +70,7 @@ def oblong(t: Trial) -> None:
         t.close(narrow, whole[..., :width], f"an output of width {width}")
 
 
-@exercise.prop(0.5, "Is anything detached, compared with a number, or computed under no_grad?")
+@exercise.prop(1, "Is anything detached, compared with a number, or computed under no_grad?")
 def gradients(t: Trial) -> None:
     """gradients reach the heads, the projection and the mask"""
     f64 = torch.float64

@@ -1,6 +1,6 @@
 from course_lib.attention import merge_heads, scaled_dot_product_attention, split_heads
 from course_lib.bank.heads.multi_head_attention import attend, exercise
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 
 
 @exercise.answer
@@ -35,15 +35,20 @@ def scaled_by_model_width(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
     return (weights @ v).transpose(1, 2).flatten(2) @ w_out, weights
 
 
-@exercise.mistake("The shape after your merge is right. Whose numbers are in row 0 of it?")
-def merged_without_transpose(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
-    """A reshape to (B, T, D) puts the heads side by side."""
+def right(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
+    """Base of the mistakes, itself right."""
 
     def cut(y):
         return y.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 
     out, weights = attend(cut(x @ w_q), cut(memory @ w_k), cut(memory @ w_v), mask)
-    return out.reshape(x.shape) @ w_out, weights
+    return out.transpose(1, 2).flatten(2) @ w_out, weights
+
+
+@exercise.mistake("The shape after your merge is right. Whose numbers are in row 0 of it?")
+@changed(right, ("transpose(1, 2).flatten(2", "reshape(x.shape"))
+def merged_without_transpose():
+    """A reshape to (B, T, D) puts the heads side by side."""
 
 
 @exercise.mistake("Your cut and your merge undo each other. Is that enough? See exercise 4.1.")
@@ -58,14 +63,9 @@ def reshaped_there_and_back(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None)
 
 
 @exercise.mistake("Four projections came in. How many of them does your function use?")
-def no_output_projection(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
+@changed(right, ("@ w_out,", ","))
+def no_output_projection():
     """The heads side by side are the output."""
-
-    def cut(y):
-        return y.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-    out, weights = attend(cut(x @ w_q), cut(memory @ w_k), cut(memory @ w_v), mask)
-    return out.transpose(1, 2).flatten(2), weights
 
 
 @exercise.mistake("If all heads averaged with the same weights, what would several of them be for?")
@@ -82,14 +82,9 @@ def one_mind(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
 
 
 @exercise.mistake("Who is looked at: x, or the memory?")
-def looks_at_itself(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
+@changed(right, ("memory @ w_k", "x @ w_k"))
+def looks_at_itself():
     """Only the values come from the memory; who is alike is found out among the tokens of x."""
-
-    def cut(y):
-        return y.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-    out, weights = attend(cut(x @ w_q), cut(x @ w_k), cut(memory @ w_v), mask)
-    return out.transpose(1, 2).flatten(2) @ w_out, weights
 
 
 @exercise.mistake("The docstring gives the shape of each projection: which axis meets the tokens?")

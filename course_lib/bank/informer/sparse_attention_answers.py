@@ -1,5 +1,5 @@
 from course_lib.bank.informer.sparse_attention import colleagues_sparse_attention, exercise
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.informer import budget, first_in_prefix
 from course_lib.masks import causal_mask
 
@@ -53,19 +53,26 @@ def summed(q, k, v, measure, factor=5, causal=False):
     return torch.where(torch.tensor(active)[:, None], weights @ v, v.cumsum(0))
 
 
-@exercise.mistake("Change the last value. Which rows of a causal result may change?")
-def mean_of_the_whole(q, k, v, measure, factor=5, causal=False):
-    """Queries that don't attend take the mean of all values."""
+def right(q, k, v, measure, factor=5, causal=False):
+    """Base of the mistakes, itself right."""
     T = len(q)
     visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
     weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = v.mean(0).repeat(T, 1)
+    out = (visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v
     if not causal:
         rows = measure.topk(budget(T, factor)).indices
         return out.index_copy(0, rows, (weights @ v)[rows])
     ahead = (measure[None, :] > measure[:, None]).tril().sum(-1)
     active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
     return torch.where(torch.tensor(active)[:, None], weights @ v, out)
+
+
+@exercise.mistake("Change the last value. Which rows of a causal result may change?")
+@changed(
+    right, ("(visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v", "v.mean(0).repeat(T, 1)")
+)
+def mean_of_the_whole():
+    """Queries that don't attend take the mean of all values."""
 
 
 @exercise.mistake("Sum up a row of your weights after the later keys are gone.")
@@ -96,33 +103,17 @@ def budget_of_the_whole(q, k, v, measure, factor=5, causal=False):
 
 
 @exercise.mistake("Does a query that isn't active return nothing, or the average of what there is?")
-def nothing_for_the_others(q, k, v, measure, factor=5, causal=False):
+@changed(
+    right, ("(visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v", "torch.zeros_like(v)")
+)
+def nothing_for_the_others():
     """Queries that don't attend return 0."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = torch.zeros_like(v)
-    if not causal:
-        rows = measure.topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights @ v)[rows])
-    ahead = (measure[None, :] > measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights @ v, out)
 
 
 @exercise.mistake("Which queries have a large measure: those that prefer some keys, or the others?")
-def smallest_measures(q, k, v, measure, factor=5, causal=False):
+@changed(right, ("measure.", "(-measure)."), ("> measure", "< measure"))
+def smallest_measures():
     """A sparse query is one with a small measure."""
-    T = len(q)
-    visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
-    weights = (q @ k.T / q.shape[-1] ** 0.5).masked_fill(visible == 0, -math.inf).softmax(-1)
-    out = (visible / visible.sum(-1, keepdim=True)).to(v.dtype) @ v
-    if not causal:
-        rows = (-measure).topk(budget(T, factor)).indices
-        return out.index_copy(0, rows, (weights @ v)[rows])
-    ahead = (measure[None, :] < measure[:, None]).tril().sum(-1)
-    active = [int(ahead[t]) < budget(t + 1, factor) for t in range(T)]
-    return torch.where(torch.tensor(active)[:, None], weights @ v, out)
 
 
 @exercise.alternative

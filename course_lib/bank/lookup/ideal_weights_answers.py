@@ -1,35 +1,34 @@
 from course_lib.alignment import ideal_weights
 from course_lib.bank.lookup.ideal_weights import exercise
-from course_lib.bank.prelude import torch
+from course_lib.bank.prelude import changed, torch
 
 reference = exercise.answer(ideal_weights)
 
 
-@exercise.mistake("Which words ask, and which are asked? Rows belong to those that ask.")
-def source_rows(links, n_source, n_target):
-    """Rows are source words, as the links name them first."""
-    weights = torch.zeros(n_source, n_target)
+def right(links, n_source, n_target):
+    """Base of the mistakes, itself right."""
+    weights = torch.zeros(n_target, n_source)
     for i, j in links:
-        weights[i, j] = 1.0
+        weights[j, i] = 1.0
     return weights / weights.sum(-1, keepdim=True).clamp(min=1)
 
 
+@exercise.mistake("Which words ask, and which are asked? Rows belong to those that ask.")
+@changed(right, ("n_target, n_source", "n_source, n_target"), ("j, i] =", "i, j] ="))
+def source_rows():
+    """Rows are source words, as the links name them first."""
+
+
 @exercise.mistake("Whose weights does a softmax make sum to 1: those of a query, or of a key?")
-def columns_sum_to_one(links, n_source, n_target):
+@changed(right, ("sum(-1,", "sum(0,"))
+def columns_sum_to_one():
     """Every source word has one unit of attention to give away."""
-    weights = torch.zeros(n_target, n_source)
-    for i, j in links:
-        weights[j, i] = 1.0
-    return weights / weights.sum(0, keepdim=True).clamp(min=1)
 
 
 @exercise.mistake("Could a softmax have returned your row with two links?")
-def ones(links, n_source, n_target):
+@changed(right, ("weights / weights.sum(-1, keepdim=True).clamp(min=1)", "weights"))
+def ones():
     """The alignment matrix is the attention matrix."""
-    weights = torch.zeros(n_target, n_source)
-    for i, j in links:
-        weights[j, i] = 1.0
-    return weights
 
 
 @exercise.mistake("A target word with two links: where has the first one gone?")
@@ -43,30 +42,21 @@ def last_link_wins(links, n_source, n_target):
 
 
 @exercise.mistake("What does a softmax make of a 0? May a word without a link have weight?")
-def softmax_of_links(links, n_source, n_target):
+@changed(right, ("/ weights.sum(-1, keepdim=True).clamp(min=", ".softmax(-"))
+def softmax_of_links():
     """A softmax over the links turns them into attention."""
-    weights = torch.zeros(n_target, n_source)
-    for i, j in links:
-        weights[j, i] = 1.0
-    return weights.softmax(-1)
 
 
 @exercise.mistake("Which source word does the target word translate that has no link?")
-def every_word_has_a_source(links, n_source, n_target):
+@changed(right, (").clamp(min=1)", ")"))
+def every_word_has_a_source():
     """Every target word translates some source word."""
-    weights = torch.zeros(n_target, n_source)
-    for i, j in links:
-        weights[j, i] = 1.0
-    return weights / weights.sum(-1, keepdim=True)
 
 
 @exercise.mistake("Is a link that two annotators drew a stronger link than one drawn once?")
-def links_add_up(links, n_source, n_target):
+@changed(right, ("] = 1.0", "] += 1.0"))
+def links_add_up():
     """The more often a link is listed, the more attention it gets."""
-    weights = torch.zeros(n_target, n_source)
-    for i, j in links:
-        weights[j, i] += 1.0
-    return weights / weights.sum(-1, keepdim=True).clamp(min=1)
 
 
 @exercise.alternative

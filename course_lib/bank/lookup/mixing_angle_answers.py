@@ -1,26 +1,28 @@
 from course_lib.bank.lookup.mixing_angle import exercise
-from course_lib.bank.prelude import math, torch
+from course_lib.bank.prelude import changed, math, torch
 from course_lib.lookup import mixing_angle
 
 reference = exercise.answer(mixing_angle)
 
 
-@exercise.mistake("90 is a quarter of a turn. What is your answer for a quarter of a turn?")
-def radians(scale, least):
-    """math.acos answers in degrees."""
+def right(scale, least):
+    """Base of the mistakes, itself right."""
     if least <= 0.5:
         return 0.0
     sine = math.log(least / (1 - least)) / (2 * scale)
-    return 2 * math.asin(math.sqrt(sine)) if sine <= 1 else math.inf
+    return math.degrees(2 * math.asin(math.sqrt(sine))) if sine <= 1 else math.inf
+
+
+@exercise.mistake("90 is a quarter of a turn. What is your answer for a quarter of a turn?")
+@changed(right, ("math.degrees(2", "2"), ("sine)))", "sine))"))
+def radians():
+    """math.acos answers in degrees."""
 
 
 @exercise.mistake("The loser's weight is 1 - least. What is the *ratio* of the two weights?")
-def not_the_ratio(scale, least):
+@changed(right, ("least /", "1 /"))
+def not_the_ratio():
     """The loser's weight is exp of the difference of the scores."""
-    if least <= 0.5:
-        return 0.0
-    sine = math.log(1 / (1 - least)) / (2 * scale)
-    return math.degrees(2 * math.asin(math.sqrt(sine))) if sine <= 1 else math.inf
 
 
 @exercise.mistake("How much is 1 - cos at 90 degrees, and what does your formula take it for?")
@@ -33,30 +35,21 @@ def small_angles_only(scale, least):
 
 
 @exercise.mistake("Halve the distance between two keys: is the difference of the scores halved?")
-def by_distance(scale, least):
+@changed(right, ("sine = math", "half = math"), ("math.sqrt(sine))) if sine", "half)) if half"))
+def by_distance():
     """The scores differ by the distance between the keys."""
-    if least <= 0.5:
-        return 0.0
-    half = math.log(least / (1 - least)) / (2 * scale)
-    return math.degrees(2 * math.asin(half)) if half <= 1 else math.inf
 
 
 @exercise.mistake("At 180 degrees and your scale: does the first key have the target weight?")
-def always_possible(scale, least):
+@changed(right, ("sine))) if sine <= 1 else math.inf", "min(1.0, sine))))"))
+def always_possible():
     """Opposite keys can always be told apart."""
-    if least <= 0.5:
-        return 0.0
-    sine = math.log(least / (1 - least)) / (2 * scale)
-    return math.degrees(2 * math.asin(math.sqrt(min(1.0, sine))))
 
 
 @exercise.mistake("Which of the three vectors is multiplied by the scale?")
-def keys_scaled_too(scale, least):
+@changed(right, ("* scale", "* scale**2"))
+def keys_scaled_too():
     """Sharpening makes queries and keys longer."""
-    if least <= 0.5:
-        return 0.0
-    sine = math.log(least / (1 - least)) / (2 * scale**2)
-    return math.degrees(2 * math.asin(math.sqrt(sine))) if sine <= 1 else math.inf
 
 
 @exercise.mistake("Can a key at angle 0 have less weight than its twin?")

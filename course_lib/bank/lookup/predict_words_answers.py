@@ -1,5 +1,5 @@
 from course_lib.bank.lookup.predict_words import exercise
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 from course_lib.masks import padding_mask
 from course_lib.seq2seq import attend, luong_general, luong_readout
 
@@ -32,13 +32,18 @@ def softmax_twice(hidden, states, lengths, w_a, w_c, w_out):
     return readout.tanh() @ w_out.T, weights
 
 
-@exercise.mistake("What makes weights of scores? Look at the sum and the signs of one row.")
-def raw_scores(hidden, states, lengths, w_a, w_c, w_out):
-    """A score already says how much of a state is taken."""
+def right(hidden, states, lengths, w_a, w_c, w_out):
+    """Base of the mistakes, itself right."""
     padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, 0.0)
+    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1)
     readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
     return readout.tanh() @ w_out.T, weights
+
+
+@exercise.mistake("What makes weights of scores? Look at the sum and the signs of one row.")
+@changed(right, ("-math.inf).softmax(-1", "0.0"))
+def raw_scores():
+    """A score already says how much of a state is taken."""
 
 
 @exercise.mistake("Draw your map of two sentences. Does a row ever look anywhere else?")
@@ -51,39 +56,29 @@ def last_word_only(hidden, states, lengths, w_a, w_c, w_out):
 
 
 @exercise.mistake("Over which axis do your weights sum to 1, and what if there is only one query?")
-def softmax_over_queries(hidden, states, lengths, w_a, w_c, w_out):
+@changed(
+    right, ("masked_fill(padding, -math.inf).softmax(-1", "softmax(1).masked_fill(padding, 0.0")
+)
+def softmax_over_queries():
     """The softmax runs over the words that are written."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).softmax(1).masked_fill(padding, 0.0)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
 
 
 @exercise.mistake("Which of the two does the formula of 2.3 name first?")
-def state_first(hidden, states, lengths, w_a, w_c, w_out):
+@changed(right, ("weights @ states, hidden", "hidden, weights @ states"))
+def state_first():
     """Context and state can be joined in either order."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1)
-    readout = torch.cat([hidden, weights @ states], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
 
 
 @exercise.mistake("The loss applies a softmax itself. What does it want from you?")
-def probabilities(hidden, states, lengths, w_a, w_c, w_out):
+@changed(right, ("readout.", "(readout."), ("w_out.T", "w_out.T).softmax(-1)"))
+def probabilities():
     """A decoder returns how probable each word is."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1)
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return (readout.tanh() @ w_out.T).softmax(-1), weights
 
 
 @exercise.mistake("How does W_a learn that a weight was in the wrong place?")
-def weights_detached(hidden, states, lengths, w_a, w_c, w_out):
+@changed(right, ("softmax(-1)", "softmax(-1).detach()"))
+def weights_detached():
     """Weights are computed, not learned, so no gradient has to pass them."""
-    padding = torch.arange(states.shape[1]) >= lengths[:, None, None]
-    weights = (hidden @ w_a @ states.mT).masked_fill(padding, -math.inf).softmax(-1).detach()
-    readout = torch.cat([weights @ states, hidden], -1) @ w_c.T
-    return readout.tanh() @ w_out.T, weights
 
 
 @exercise.alternative

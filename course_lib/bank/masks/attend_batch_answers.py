@@ -1,6 +1,6 @@
 from course_lib.attention import attention_weights
 from course_lib.bank.masks.attend_batch import attend_as_it_came, exercise
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 
 
 @exercise.answer
@@ -20,28 +20,27 @@ exercise.mistake("Several things are wrong. Begin with the three symptoms above.
 )
 
 
-@exercise.mistake("Which axis of the mask is your new axis in front of?")
-def one_table_per_head(q, k, v, mask=None, drop=None):
-    """A third axis is that of the heads, as it comes before queries and keys."""
+def right(q, k, v, mask=None, drop=None):
+    """Base of the mistakes, itself right."""
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     if mask is not None:
-        mask = mask[None] if mask.ndim == 3 else mask
+        mask = mask[:, None] if mask.ndim == 3 else mask
         scores = scores.masked_fill(~mask, -torch.inf)
     empty = (scores == -torch.inf).all(-1, keepdim=True)
     weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
     return (weights if drop is None else weights * drop) @ v, weights
+
+
+@exercise.mistake("Which axis of the mask is your new axis in front of?")
+@changed(right, (":, None", "None"))
+def one_table_per_head():
+    """A third axis is that of the heads, as it comes before queries and keys."""
 
 
 @exercise.mistake("What has your repair done to a causal mask of shape (T, S)?")
-def always_a_new_axis(q, k, v, mask=None, drop=None):
+@changed(right, ("[:, None] if mask.ndim == 3", ".unsqueeze(1) if mask.ndim < 4"))
+def always_a_new_axis():
     """Every mask lacks the axis of the heads."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        mask = mask.unsqueeze(1) if mask.ndim < 4 else mask
-        scores = scores.masked_fill(~mask, -torch.inf)
-    empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    return (weights if drop is None else weights * drop) @ v, weights
 
 
 @exercise.mistake("One symptom is cured. What does a query that sees nothing get?")
@@ -80,27 +79,15 @@ def weights_after_dropout(q, k, v, mask=None, drop=None):
 
 
 @exercise.mistake("Does dropping weights change your output at all?")
-def dropout_lost(q, k, v, mask=None, drop=None):
+@changed(right, ("(weights if drop is None else weights * drop)", "weights"))
+def dropout_lost():
     """If dropout must not touch the weights, it has no place here."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        mask = mask[:, None] if mask.ndim == 3 else mask
-        scores = scores.masked_fill(~mask, -torch.inf)
-    empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    return weights @ v, weights
 
 
 @exercise.mistake("Which table does the second sentence of your batch use?")
-def first_sentence_for_all(q, k, v, mask=None, drop=None):
+@changed(right, (":, None", "0"))
+def first_sentence_for_all():
     """One mask is enough for a batch."""
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        mask = mask[0] if mask.ndim == 3 else mask
-        scores = scores.masked_fill(~mask, -torch.inf)
-    empty = (scores == -torch.inf).all(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    return (weights if drop is None else weights * drop) @ v, weights
 
 
 @exercise.alternative

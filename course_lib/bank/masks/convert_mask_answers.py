@@ -1,6 +1,6 @@
 from course_lib import masks as library
 from course_lib.bank.masks.convert_mask import exercise
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 
 
 @exercise.answer
@@ -17,9 +17,8 @@ def reference(mask: Tensor, source: str, target: str, max_len: int) -> Tensor:
     return keep if target == "keep" else getattr(library, f"to_{target}")(keep)
 
 
-@exercise.mistake("Which libraries give True which meaning? Try a causal mask of two tokens.")
-def a_boolean_is_a_boolean(mask, source, target, max_len):
-    """Boolean masks mean the same everywhere."""
+def right(mask, source, target, max_len):
+    """Base of the mistakes, itself right."""
     if source == "lengths":
         keep = torch.arange(max_len) < mask[:, None]
     elif source == "additive":
@@ -27,54 +26,40 @@ def a_boolean_is_a_boolean(mask, source, target, max_len):
             raise ValueError("not a mask")
         keep = mask == 0
     else:
-        keep = mask.bool()
+        keep = ~mask if source == "blocked" else mask.bool()
     if target == "lengths":
         if (~keep[:, :-1] & keep[:, 1:]).any():
             raise ValueError("not a length")
         return keep.sum(-1)
     if target == "additive":
         return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return keep.long() if target == "integers" else keep
+    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
+
+
+@exercise.mistake("Which libraries give True which meaning? Try a causal mask of two tokens.")
+@changed(
+    right,
+    ('= ~mask if source == "blocked" else', "="),
+    ('{"keep": keep, "blocked": ~keep, "integers": keep', "keep"),
+    ("}[target]", 'if target == "integers" else keep'),
+)
+def a_boolean_is_a_boolean():
+    """Boolean masks mean the same everywhere."""
 
 
 @exercise.mistake("Print your additive mask. What is 0 times infinity?")
-def times_infinity(mask, source, target, max_len):
+@changed(
+    right,
+    ("torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)", "(1 - keep.float()) * -torch.inf"),
+)
+def times_infinity():
     """What is allowed adds (1 - 1) * -inf, and that is nothing."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return (1 - keep.float()) * -torch.inf
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
 
 
 @exercise.mistake("Ask which number is sure to lose against every score, however low.")
-def minus_a_billion(mask, source, target, max_len):
+@changed(right, ("torch.inf", "1e9"))
+def minus_a_billion():
     """A billion is as good as infinity."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -1e9)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
 
 
 @exercise.mistake("Not every library blocks with infinity. What does yours read from -10000?")
@@ -110,23 +95,13 @@ def nonzero_is_true(mask, source, target, max_len):
 
 
 @exercise.mistake("Look at a tokenizer's attention_mask: are there more ones where the words are?")
-def ones_are_padding(mask, source, target, max_len):
+@changed(
+    right,
+    ('~mask if source == "blocked" else mask.bool()', 'mask if source == "keep" else mask == 0'),
+    (": keep.", ": (~keep)."),
+)
+def ones_are_padding():
     """In a mask of integers, 1 marks what is masked."""
-    if source == "lengths":
-        keep = torch.arange(max_len) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = mask if source == "keep" else mask == 0
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": (~keep).long()}[target]
 
 
 @exercise.mistake("Convert a mask with padding on the left to lengths and back: what is lost?")
@@ -148,23 +123,9 @@ def counts_wherever(mask, source, target, max_len):
 
 
 @exercise.mistake("Convert the lengths 1 and 2 with `max_len` 4. How many columns has the mask?")
-def as_long_as_the_longest(mask, source, target, max_len):
+@changed(right, ("(max_len", "(int(mask.max())"))
+def as_long_as_the_longest():
     """The longest sequence of a batch has no padding."""
-    if source == "lengths":
-        keep = torch.arange(int(mask.max())) < mask[:, None]
-    elif source == "additive":
-        if ((mask != 0) & (mask > -100)).any():
-            raise ValueError("not a mask")
-        keep = mask == 0
-    else:
-        keep = ~mask if source == "blocked" else mask.bool()
-    if target == "lengths":
-        if (~keep[:, :-1] & keep[:, 1:]).any():
-            raise ValueError("not a length")
-        return keep.sum(-1)
-    if target == "additive":
-        return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-    return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
 
 
 @exercise.alternative

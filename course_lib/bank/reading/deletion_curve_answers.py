@@ -1,5 +1,5 @@
 from course_lib.attention_maps import deletion_curve as library_deletion_curve
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.reading.deletion_curve import exercise, pooled_answer
 
 
@@ -35,34 +35,31 @@ def zeroed_not_hidden(x, query, readout, importance, present):
     return torch.stack(curve)
 
 
-@exercise.mistake("Which is deleted first: what is worth most, or what is worth least?")
-def least_first(x, query, readout, importance, present):
-    """Sorting by importance brings the most important to the front."""
-    rank = importance.masked_fill(~present, torch.inf).argsort(1).argsort(1)
+def right(x, query, readout, importance, present):
+    """Base of the mistakes, itself right."""
+    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
     curve = []
     for step in range(x.shape[1] + 1):
         curve.append(pooled_answer(x, present & (rank >= step), query, readout))
     return torch.stack(curve)
+
+
+@exercise.mistake("Which is deleted first: what is worth most, or what is worth least?")
+@changed(right, ("-torch.", "torch."), (", descending=True)", ")"))
+def least_first():
+    """Sorting by importance brings the most important to the front."""
 
 
 @exercise.mistake("`argsort` answers: which token is third? You asked: which place has token 3?")
-def order_as_rank(x, query, readout, importance, present):
+@changed(right, (").argsort(1)", ")"))
+def order_as_rank():
     """What argsort returns is the rank of each token."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
 
 
 @exercise.mistake("In a batch with a shorter sentence: which tokens do your first steps remove?")
-def padding_takes_part(x, query, readout, importance, present):
+@changed(right, (".masked_fill(~present, -torch.inf).", "."))
+def padding_takes_part():
     """Padding is hidden anyway, so that taking it away does no harm."""
-    rank = importance.argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
 
 
 @exercise.mistake("After the second step: how many tokens are missing in what you measure?")
@@ -76,13 +73,9 @@ def one_at_a_time(x, query, readout, importance, present):
 
 
 @exercise.mistake("You add tokens to an empty sentence. What was asked, and is it the same curve?")
-def insertion(x, query, readout, importance, present):
+@changed(right, (">= step", "< step"))
+def insertion():
     """Showing the most important tokens first measures the same as hiding them first."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(x.shape[1] + 1):
-        curve.append(pooled_answer(x, present & (rank < step), query, readout))
-    return torch.stack(curve)
 
 
 @exercise.mistake("Two sentences of a batch differ in their most important word. Do yours?")
@@ -98,13 +91,9 @@ def one_order_for_all(x, query, readout, importance, present):
 
 
 @exercise.mistake("Seven places, and no sentence has more than five words: how many points?")
-def as_long_as_the_longest(x, query, readout, importance, present):
+@changed(right, ("x.shape[1]", "int(present.sum(1).max())"))
+def as_long_as_the_longest():
     """The curve ends when the longest sentence has no token left."""
-    rank = importance.masked_fill(~present, -torch.inf).argsort(1, descending=True).argsort(1)
-    curve = []
-    for step in range(int(present.sum(1).max()) + 1):
-        curve.append(pooled_answer(x, present & (rank >= step), query, readout))
-    return torch.stack(curve)
 
 
 @exercise.alternative

@@ -1,5 +1,5 @@
 from course_lib.attention_maps import diagonality, entropy, max_weight, mean_relative_position
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.reading.map_metrics import exercise
 
 
@@ -16,30 +16,29 @@ def reference(
     )
 
 
-@exercise.mistake("Which keys may the third query of a causal model see? That is where it ends.")
-def all_keys(weights, mask, radius=1):
-    """The largest entropy is ln T for every query."""
+def right(weights, mask, radius=1):
+    """Base of the mistakes, itself right."""
     counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
     choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
-    entropy = torch.special.entr(weights).sum(-1) / math.log(len(own))
+    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
     near = (weights * (apart.abs() <= radius)).sum(-1)
     rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
     counts = choice, counted, counted, counted
     return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
+
+
+@exercise.mistake("Which keys may the third query of a causal model see? That is where it ends.")
+@changed(right, ("mask.sum(-1)[:, None].clamp(min=2).log(", "math.log(len(own)"))
+def all_keys():
+    """The largest entropy is ln T for every query."""
 
 
 @exercise.mistake(
     "What do a row of 8 equal weights and one of 2 equal weights get? Both are as wide as can be."
 )
-def in_nats(weights, mask, radius=1):
+@changed(right, (") / mask.sum(-1)[:, None].clamp(min=2).log()", ")"))
+def in_nats():
     """The entropy of a row says by itself how widely it looks."""
-    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
-    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
-    entropy = torch.special.entr(weights).sum(-1)
-    near = (weights * (apart.abs() <= radius)).sum(-1)
-    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
-    counts = choice, counted, counted, counted
-    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("How many queries ask in a sentence of 4 that is padded to 9?")
@@ -65,27 +64,17 @@ def no_choice_counts(weights, mask, radius=1):
 
 
 @exercise.mistake("Compute by hand what a head that looks at the previous token gets for radius 1.")
-def main_diagonal(weights, mask, radius=1):
+@changed(
+    right, ("(weights * (apart.abs() <= radius)).sum(", "torch.diagonal(weights, dim1=-2, dim2=")
+)
+def main_diagonal():
     """A diagonal head is one with its weight on the main diagonal."""
-    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
-    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
-    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    near = torch.diagonal(weights, dim1=-2, dim2=-1)
-    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
-    counts = choice, counted, counted, counted
-    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("Which keys are at most 1 place away, and how many are less than 1 away?")
-def band_without_its_ends(weights, mask, radius=1):
+@changed(right, ("abs() <=", "abs() <"))
+def band_without_its_ends():
     """A band of radius 1 ends before the neighbour."""
-    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
-    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
-    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    near = (weights * (apart.abs() < radius)).sum(-1)
-    rows = entropy, near, weights.amax(-1), (weights * apart).sum(-1)
-    counts = choice, counted, counted, counted
-    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("Ten queries look everywhere, one at a single key. Is the head sharp?")
@@ -104,15 +93,9 @@ def largest_of_the_map(weights, mask, radius=1):
 @exercise.mistake(
     "Half on the key before, half on the one behind: where does such a query look on average?"
 )
-def most_attended_key(weights, mask, radius=1):
+@changed(right, ("(weights * apart).sum(-1)", "weights.argmax(-1) - own"))
+def most_attended_key():
     """A query looks where its largest weight is."""
-    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
-    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
-    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    near = (weights * (apart.abs() <= radius)).sum(-1)
-    rows = entropy, near, weights.amax(-1), weights.argmax(-1) - own
-    counts = choice, counted, counted, counted
-    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("Two queries, each sure of another key: is the mean of their rows sure, too?")
@@ -129,15 +112,9 @@ def of_the_mean_row(weights, mask, radius=1):
 
 
 @exercise.mistake("The previous token is at -1. What do you get for it?")
-def query_minus_key(weights, mask, radius=1):
+@changed(right, ("(weights * apart", "own - (weights * own"))
+def query_minus_key():
     """A relative position is how far the query is ahead of what it looks at."""
-    counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
-    choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
-    entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
-    near = (weights * (apart.abs() <= radius)).sum(-1)
-    rows = entropy, near, weights.amax(-1), own - (weights * own).sum(-1)
-    counts = choice, counted, counted, counted
-    return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
 @exercise.mistake("What is 0 * log(0) on a machine?")

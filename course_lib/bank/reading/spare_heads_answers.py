@@ -1,6 +1,6 @@
 from itertools import combinations
 
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.reading.spare_heads import exercise
 
 
@@ -80,15 +80,14 @@ def added_to_nothing(losses, n_spare):
     return alone, excess, list(best)
 
 
-@exercise.mistake("Index 1 means at work. Which entry is the whole layer?")
-def ones_are_silent(losses, n_spare):
-    """An index of 1 silences a head."""
+def right(losses, n_spare):
+    """Base of the mistakes, itself right."""
     from itertools import combinations
 
     H = losses.ndim
 
     def without(*heads):
-        return losses[tuple(1 if h in heads else 0 for h in range(H))]
+        return losses[tuple(0 if h in heads else 1 for h in range(H))]
 
     alone = torch.stack([without(h) - without() for h in range(H)])
     excess = torch.zeros(H, H)
@@ -100,46 +99,24 @@ def ones_are_silent(losses, n_spare):
     return alone, excess, list(best)
 
 
+@exercise.mistake("Index 1 means at work. Which entry is the whole layer?")
+@changed(right, ("(0 if h", "(1 if h"), ("1 for h", "0 for h"))
+def ones_are_silent():
+    """An index of 1 silences a head."""
+
+
 @exercise.mistake("Your table says what a pair is worth. What was asked is how much more that is.")
-def pairs_themselves(losses, n_spare):
+@changed(right, (") - alone[i] - alone[j]", ")"))
+def pairs_themselves():
     """How a pair interacts is how much is lost without both."""
-    from itertools import combinations
-
-    H = losses.ndim
-
-    def without(*heads):
-        return losses[tuple(0 if h in heads else 1 for h in range(H))]
-
-    alone = torch.stack([without(h) - without() for h in range(H)])
-    excess = torch.zeros(H, H)
-    for i in range(H):
-        for j in range(H):
-            if i != j:
-                excess[i, j] = without(i, j) - without()
-    best = min(combinations(range(H), n_spare), key=lambda g: float(without(*g)))
-    return alone, excess, list(best)
 
 
 @exercise.mistake(
     "Twins: together they are worth more than apart. Is your number for them above 0?"
 )
-def savings(losses, n_spare):
+@changed(right, ("i, j] =", "i, j] = alone[i] + alone[j] - ("), ("- alone[i] - alone[j]", ")"))
+def savings():
     """A pair's excess is what its heads are worth alone, less what they are worth together."""
-    from itertools import combinations
-
-    H = losses.ndim
-
-    def without(*heads):
-        return losses[tuple(0 if h in heads else 1 for h in range(H))]
-
-    alone = torch.stack([without(h) - without() for h in range(H)])
-    excess = torch.zeros(H, H)
-    for i in range(H):
-        for j in range(H):
-            if i != j:
-                excess[i, j] = alone[i] + alone[j] - (without(i, j) - without())
-    best = min(combinations(range(H), n_spare), key=lambda g: float(without(*g)))
-    return alone, excess, list(best)
 
 
 @exercise.mistake("If removing a head helps, is it worth more than 0?")

@@ -1,5 +1,5 @@
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.relative.attend_rolling import colleagues_attend_rolling, exercise, turn
 from course_lib.positions import rotary_angles, rotate
 
@@ -35,17 +35,22 @@ exercise.mistake("Several things are wrong. Begin with the first symptom: where 
 )
 
 
-@exercise.mistake("Three keys were kept. At which place is the first new query?")
-def queries_anew(q, k, v, keys, values, window, base=10_000.0):
-    """The first query of a call is at place 0."""
+def right(q, k, v, keys, values, window, base=10_000.0):
+    """Base of the mistakes, itself right."""
     P, T = keys.shape[-2], q.shape[-2]
     keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
     places = torch.arange(P + T)
     distance = places[P:, None] - places
     mask = (distance >= 0) & (distance < window)
-    scores = turn(q, places[:T], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
+    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
     out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
     return out, keys[..., -window:, :], values[..., -window:, :]
+
+
+@exercise.mistake("Three keys were kept. At which place is the first new query?")
+@changed(right, ("P:], base", ":T], base"))
+def queries_anew():
+    """The first query of a call is at place 0."""
 
 
 @exercise.mistake("What happens at the next call to keys that you return turned?")
@@ -63,16 +68,9 @@ def turned_keys_kept(q, k, v, keys, values, window, base=10_000.0):
 
 
 @exercise.mistake("Which keys may the first of two new queries see, if three were kept?")
-def top_left_mask(q, k, v, keys, values, window, base=10_000.0):
+@changed(right, ("P:, None", ":T, None"))
+def top_left_mask():
     """Query number i of a call may see the keys up to number i."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[:T, None] - places
-    mask = (distance >= 0) & (distance < window)
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
 
 
 @exercise.mistake("Window 3, one token after the other: how many keys does each see? All at once?")
@@ -88,16 +86,9 @@ def whole_past(q, k, v, keys, values, window, base=10_000.0):
 
 
 @exercise.mistake("Window 1 is the query's own key alone. How many does your mask let it see?")
-def one_too_many(q, k, v, keys, values, window, base=10_000.0):
+@changed(right, ("< window", "<= window"))
+def one_too_many():
     """A window of w keys reaches back to distance w."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    mask = (distance >= 0) & (distance <= window)
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-    return out, keys[..., -window:, :], values[..., -window:, :]
 
 
 @exercise.mistake(
@@ -118,16 +109,9 @@ def cut_before_looking(q, k, v, keys, values, window, base=10_000.0):
 
 
 @exercise.mistake("A text moved by ten places: does your output stay the same?")
-def values_turn_too(q, k, v, keys, values, window, base=10_000.0):
+@changed(right, ("@ values", "@ turn(values, places, base)"))
+def values_turn_too():
     """Values are somewhere, too, so they are turned like keys."""
-    P, T = keys.shape[-2], q.shape[-2]
-    keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
-    places = torch.arange(P + T)
-    distance = places[P:, None] - places
-    mask = (distance >= 0) & (distance < window)
-    scores = turn(q, places[P:], base) @ turn(keys, places, base).mT / math.sqrt(q.shape[-1])
-    out = scores.masked_fill(~mask, -math.inf).softmax(-1) @ turn(values, places, base)
-    return out, keys[..., -window:, :], values[..., -window:, :]
 
 
 @exercise.alternative

@@ -11,7 +11,7 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(1.5, "Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.")
+@exercise.prop(2, "Turn the row (1, 0, 1, 0) at position 1 by hand: four numbers, two angles.")
 def values(t: Trial) -> None:
     """neighbouring channels turn by position / base^(2i/d)"""
     T = t.integer(4, 7)
@@ -19,7 +19,7 @@ def values(t: Trial) -> None:
     t.same(t.randn(2, 6), torch.tensor([0, 3]), base=float(t.integer(5, 90)), note="another base")
 
 
-@exercise.prop(0.5, "Both have to be turned in the same sense, and by their own positions.")
+@exercise.prop(0.25, "Both have to be turned in the same sense, and by their own positions.")
 def by_distance(t: Trial) -> None:
     """the score of a query and a key depends on how far apart they are, and on nothing else"""
     q, k = t.randn(1, 16), t.randn(1, 16)
@@ -54,7 +54,7 @@ def some_channels(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5,
+    0.25,
     "The positions give the place of each row. Which axis of x do they run along? And turned by 2"
     " 1/2 and back by 1/2, how far is it in all?",
 )

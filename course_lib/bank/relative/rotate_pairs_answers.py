@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.relative.rotate_pairs import exercise
 from course_lib.positions import rotary_angles, rotate
 
@@ -24,40 +24,33 @@ def halves(x, positions, d_rotary=None, base=10_000.0):
     return out.to(x.dtype)
 
 
-@exercise.mistake("At position 1, does (1, 0) turn to (cos 1, sin 1) or to (cos 1, -sin 1)?")
-def turned_backwards(x, positions, d_rotary=None, base=10_000.0):
-    """The sense of the rotation is a matter of taste, if only all turn alike."""
+def right(x, positions, d_rotary=None, base=10_000.0):
+    """Base of the mistakes, itself right."""
     d = x.shape[-1] if d_rotary is None else d_rotary
     rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
     angles = positions[:, None].double() * rates
     cos, sin = angles.cos(), angles.sin()
     a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(-2)
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
     return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
+
+
+@exercise.mistake("At position 1, does (1, 0) turn to (cos 1, sin 1) or to (cos 1, -sin 1)?")
+@changed(right, ("- b * sin, a * sin + b * cos", "+ b * sin, b * cos - a * sin"))
+def turned_backwards():
+    """The sense of the rotation is a matter of taste, if only all turn alike."""
 
 
 @exercise.mistake("Print your exponents for a width of 8. There are four; where do they end?")
-def pair_over_width(x, positions, d_rotary=None, base=10_000.0):
+@changed(right, ("0, d, 2", "d // 2"))
+def pair_over_width():
     """The exponent of pair i is i over the width."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(d // 2, dtype=torch.float64) / d)
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
 
 
 @exercise.mistake("If 4 of 12 channels turn, what is the exponent of the second pair: 2/4 or 2/12?")
-def width_of_the_head(x, positions, d_rotary=None, base=10_000.0):
+@changed(right, ("float64) / d", "float64) / x.shape[-1]"))
+def width_of_the_head():
     """The frequencies belong to the width of the head, however many channels turn."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / x.shape[-1])
-    angles = positions[:, None].double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
 
 
 @exercise.mistake("The result is in single precision. Does the angle have to be?")
@@ -73,15 +66,9 @@ def single_precision(x, positions, d_rotary=None, base=10_000.0):
 
 
 @exercise.mistake("Convert your positions to the precision of x and print them, near 1000.")
-def positions_like_tokens(x, positions, d_rotary=None, base=10_000.0):
+@changed(right, (", None]", ", None].to(x.dtype)"))
+def positions_like_tokens():
     """Positions are kept in the precision of what is turned."""
-    d = x.shape[-1] if d_rotary is None else d_rotary
-    rates = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angles = positions[:, None].to(x.dtype).double() * rates
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0:d:2].double(), x[..., 1:d:2].double()
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([turned, x[..., d:].double()], dim=-1).to(x.dtype)
 
 
 @exercise.mistake("What becomes of a row of zeros when it is turned? And in your function?")

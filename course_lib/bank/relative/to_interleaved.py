@@ -13,14 +13,16 @@ exercise = Exercise(
 )
 
 
-@exercise.prop(1, "Number the rows of one head with six channels: 0 to 5. Which order do you want?")
+@exercise.prop(
+    1.25, "Number the rows of one head with six channels: 0 to 5. Which order do you want?"
+)
 def one_head(t: Trial) -> None:
     """the two partners of every pair become neighbours"""
     width = 2 * t.integer(3, 5)
     t.same(t.randn(width, 5), 1, note=f"one head of {width} channels")
 
 
-@exercise.prop(1, "The rows of head 0 come first, then those of head 1. No row leaves its head.")
+@exercise.prop(0.75, "The rows of head 0 come first, then those of head 1. No row leaves its head.")
 def several_heads(t: Trial) -> None:
     """each head by itself"""
     # Against the answer's own order of one head.

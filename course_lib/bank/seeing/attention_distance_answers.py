@@ -1,5 +1,5 @@
 from course_lib import attention_maps
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.seeing.attention_distance import exercise
 
 
@@ -13,27 +13,32 @@ def reference(
     )
 
 
-@exercise.mistake("Give nine tenths of a row to the class token. Does your head look less far?")
-def the_rest_counts_as_near(weights, grid, n_prefix=1, patch_size=1.0):
-    """What goes to the class token goes nowhere, so it adds nothing to a distance."""
+def right(weights, grid, n_prefix=1, patch_size=1.0):
+    """Base of the mistakes, itself right."""
     rows, columns = grid
     patches = weights[..., n_prefix:, n_prefix:]
+    patches = patches / patches.sum(-1, keepdim=True)
     index = torch.arange(rows * columns)
     y, x = index // columns, index % columns
     far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
     return (patches * far).sum(-1).mean(-1) * patch_size
 
 
+@exercise.mistake("Give nine tenths of a row to the class token. Does your head look less far?")
+@changed(right, ("    patches = patches / patches.sum(-1, keepdim=True)\n", ""))
+def the_rest_counts_as_near():
+    """What goes to the class token goes nowhere, so it adds nothing to a distance."""
+
+
 @exercise.mistake("From a patch to the one below and to the right: which of two ways do you go?")
-def around_the_corner(weights, grid, n_prefix=1, patch_size=1.0):
+@changed(
+    right,
+    ("torch.hypot(", "("),
+    ("to(weights),", "abs() +"),
+    ("to(weights))", "abs()).to(weights)"),
+)
+def around_the_corner():
     """The distance of two patches is rows plus columns."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = ((y[:, None] - y).abs() + (x[:, None] - x).abs()).to(weights)
-    return (patches * far).sum(-1).mean(-1) * patch_size
 
 
 @exercise.mistake("How far apart are the last patch of a row and the first of the next one?")
@@ -47,27 +52,15 @@ def along_the_line(weights, grid, n_prefix=1, patch_size=1.0):
 
 
 @exercise.mistake("Whose rows sum to 1: those who ask, or those who are looked at?")
-def who_is_looked_at(weights, grid, n_prefix=1, patch_size=1.0):
+@changed(right, ("n_prefix:]", "n_prefix:].transpose(-1, -2)"))
+def who_is_looked_at():
     """A column says where a patch looks."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:].transpose(-1, -2)
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1) * patch_size
 
 
 @exercise.mistake("Number the patches of a grid of 2 x 5 on paper, row after row. Where is 7?")
-def divided_by_rows(weights, grid, n_prefix=1, patch_size=1.0):
+@changed(right, ("columns, index % columns", "rows, index % rows"))
+def divided_by_rows():
     """A patch's row is its number divided by the number of rows."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // rows, index % rows
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1) * patch_size
 
 
 @exercise.mistake("A head gives 0.6 to its own patch and the rest to a corner. Is its distance 0?")
@@ -85,15 +78,9 @@ def favourite_alone(weights, grid, n_prefix=1, patch_size=1.0):
 
 
 @exercise.mistake("Your number has the right unit for patches. What is asked for is in pixels.")
-def in_patches(weights, grid, n_prefix=1, patch_size=1.0):
+@changed(right, (") * patch_size", ")"))
+def in_patches():
     """A distance is the same number whatever the size of a patch."""
-    rows, columns = grid
-    patches = weights[..., n_prefix:, n_prefix:]
-    patches = patches / patches.sum(-1, keepdim=True)
-    index = torch.arange(rows * columns)
-    y, x = index // columns, index % columns
-    far = torch.hypot((y[:, None] - y).to(weights), (x[:, None] - x).to(weights))
-    return (patches * far).sum(-1).mean(-1)
 
 
 @exercise.mistake("Give it weights in half precision. Which function of yours has no half?")

@@ -1,5 +1,5 @@
 from course_lib import vit
-from course_lib.bank.prelude import F, Tensor, torch
+from course_lib.bank.prelude import F, Tensor, changed, torch
 from course_lib.bank.seeing.distillation_loss import exercise
 
 
@@ -19,51 +19,39 @@ def reference(
     )  # fmt: skip
 
 
-@exercise.mistake("Swap teacher and student in your divergence: which one do you aim at?")
-def the_other_divergence(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
-    """A divergence is the same in both directions."""
+def right(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+    """Base of the mistakes, itself right."""
     teacher = teacher.detach()
     if kind == "hard":
         learned = F.cross_entropy(student, teacher.argmax(-1))
     else:
-        p, q = (F.log_softmax(x / temperature, -1) for x in (teacher, student))
-        learned = F.kl_div(p, q, reduction="batchmean", log_target=True) * temperature**2
+        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
+        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
     return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
+
+
+@exercise.mistake("Swap teacher and student in your divergence: which one do you aim at?")
+@changed(right, ("kl_div(q, p", "kl_div(p, q"))
+def the_other_divergence():
+    """A divergence is the same in both directions."""
 
 
 @exercise.mistake("Print the soft loss for temperatures 1, 10, 100. What becomes of its gradient?")
-def fading_teacher(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+@changed(right, (") * temperature**2", ")"))
+def fading_teacher():
     """A temperature divides the logits, and that is all that it does."""
-    teacher = teacher.detach()
-    if kind == "hard":
-        learned = F.cross_entropy(student, teacher.argmax(-1))
-    else:
-        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
-        learned = F.kl_div(q, p, reduction="batchmean", log_target=True)
-    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 
 @exercise.mistake("Hard means one class. What is your target when the teacher is only 60 % sure?")
-def unsure_labels(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+@changed(right, ("argmax(", "softmax("))
+def unsure_labels():
     """Hard distillation is soft distillation at temperature 1."""
-    teacher = teacher.detach()
-    if kind == "hard":
-        learned = F.cross_entropy(student, teacher.softmax(-1))
-    else:
-        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
-        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
-    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 
 @exercise.mistake("Call `backward` with a teacher that wants gradients, and look at its `grad`.")
-def teacher_learns(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+@changed(right, ("    teacher = teacher.detach()\n", ""))
+def teacher_learns():
     """The teacher is a constant because it is not optimised."""
-    if kind == "hard":
-        learned = F.cross_entropy(student, teacher.argmax(-1))
-    else:
-        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
-        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
-    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 
 @exercise.mistake("With weight 1, whom should the student listen to?")
@@ -79,29 +67,19 @@ def shares_swapped(student, teacher, labels, kind="hard", weight=0.5, temperatur
 
 
 @exercise.mistake("Give a batch twice over. Does the divergence of an image depend on classes?")
-def mean_over_everything(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+@changed(
+    right, ('F.kl_div(q, p, reduction="batchmean", log_target=True', "(p.exp() * (p - q)).mean(")
+)
+def mean_over_everything():
     """A mean is a mean: over images and classes."""
-    teacher = teacher.detach()
-    if kind == "hard":
-        learned = F.cross_entropy(student, teacher.argmax(-1))
-    else:
-        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
-        learned = (p.exp() * (p - q)).mean() * temperature**2
-    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 
 @exercise.mistake(
     "Let the student be sure of a wrong class: logits 200 and 0. What is log(softmax) there?"
 )
-def logarithm_of_a_softmax(student, teacher, labels, kind="hard", weight=0.5, temperature=3.0):
+@changed(right, ("= F.cross_entropy(student", "= F.nll_loss(student.softmax(-1).log()"))
+def logarithm_of_a_softmax():
     """The logarithm of a softmax can be taken in two steps."""
-    teacher = teacher.detach()
-    if kind == "hard":
-        learned = F.nll_loss(student.softmax(-1).log(), teacher.argmax(-1))
-    else:
-        q, p = (F.log_softmax(x / temperature, -1) for x in (student, teacher))
-        learned = F.kl_div(q, p, reduction="batchmean", log_target=True) * temperature**2
-    return (1 - weight) * F.cross_entropy(student, labels) + weight * learned
 
 
 @exercise.mistake("Let the student answer exactly as the teacher does. What should be left?")

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.seeing.pair_runs import Run, exercise
 
 
@@ -30,36 +30,35 @@ def pairs_by_row(runs, better, worse, size="cpu"):
     return torch.tensor(made, dtype=torch.float64)
 
 
+def right(runs, better, worse, size="cpu"):
+    """Base of the mistakes, itself right."""
+    sized = [r for r in runs if r["size"] == size]
+    a, b = (
+        {(r["seed"], r["variant"]): r["accuracy"] for r in sized if r["arm"] == arm}
+        for arm in (better, worse)
+    )
+    both = sorted(a.keys() & b.keys())
+    return torch.tensor([a[k] - b[k] for k in both], dtype=torch.float64)
+
+
 @exercise.mistake(
     "Which of the runs with seed 0 did you take, if there are a small and a large one?"
 )
-def a_seed_is_a_seed(runs, better, worse, size="cpu"):
+@changed(right, (' if r["size"] == size', ""))
+def a_seed_is_a_seed():
     """A seed says all about a run but its arm."""
-    a, b = ({(r["seed"], r["variant"]): r["accuracy"] for r in runs if r["arm"] == arm}
-            for arm in (better, worse))  # fmt: skip
-    both = sorted(a.keys() & b.keys())
-    return torch.tensor([a[k] - b[k] for k in both], dtype=torch.float64)
 
 
 @exercise.mistake("Print the variant of the two runs of each of your pairs.")
-def cifar_is_cifar(runs, better, worse, size="cpu"):
+@changed(right, ('(r["seed"], r["variant"])', 'r["seed"]'))
+def cifar_is_cifar():
     """CIFAR-10 is CIFAR-10, whichever copy of it."""
-    a, b = ({r["seed"]: r["accuracy"] for r in runs if r["arm"] == arm and r["size"] == size}
-            for arm in (better, worse))  # fmt: skip
-    both = sorted(a.keys() & b.keys())
-    return torch.tensor([a[k] - b[k] for k in both], dtype=torch.float64)
 
 
 @exercise.mistake("A drop and a gain: which of the two is asked for?")
-def a_drop(runs, better, worse, size="cpu"):
+@changed(right, ("a[k] - b", "b[k] - a"))
+def a_drop():
     """What counts is by how much the accuracy falls."""
-    a, b = (
-        {(r["seed"], r["variant"]): r["accuracy"] for r in runs
-         if r["arm"] == arm and r["size"] == size}
-        for arm in (better, worse)
-    )  # fmt: skip
-    both = sorted(a.keys() & b.keys())
-    return torch.tensor([b[k] - a[k] for k in both], dtype=torch.float64)
 
 
 @exercise.mistake("What do you know about a run that was never made? Is it 0?")
@@ -91,15 +90,9 @@ def as_they_come(runs, better, worse, size="cpu"):
 @exercise.mistake(
     "Put the seeds 2 and 10 into the order that yours has. Are seeds numbers or words?"
 )
-def seeds_as_text(runs, better, worse, size="cpu"):
+@changed(right, ('(r["seed"], r["variant"])', "f\"{r['seed']} {r['variant']}\""))
+def seeds_as_text():
     """A key made of text sorts as its parts do."""
-    a, b = (
-        {f"{r['seed']} {r['variant']}": r["accuracy"] for r in runs
-         if r["arm"] == arm and r["size"] == size}
-        for arm in (better, worse)
-    )  # fmt: skip
-    both = sorted(a.keys() & b.keys())
-    return torch.tensor([a[k] - b[k] for k in both], dtype=torch.float64)
 
 
 @exercise.alternative

@@ -1,3 +1,4 @@
+from course_lib.bank.prelude import changed
 from course_lib.bank.senses.search_scores import exercise
 from course_lib.multimodal.fusion import Layout, search_scores
 
@@ -18,18 +19,29 @@ def reference(
     )
 
 
-@exercise.mistake("A tower doesn't know with whom it will be compared.")
-def towers_for_each_pair(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """Each pair is encoded, in towers as anywhere."""
+def right(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
+    """Base of the mistakes, itself right."""
     pairs = n_images * n_texts
     tower = n_layers * n_patches**2
     if layout == "towers":
-        return pairs * n_layers * (n_words**2 + n_patches**2)
+        return n_images * tower + n_texts * n_layers * n_words**2
     if layout == "joint":
         return pairs * n_layers * (n_words + n_patches) ** 2
     if layout == "cross":
         return n_images * tower + pairs * n_layers * n_words * (n_words + n_patches)
     return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
+
+
+@exercise.mistake("A tower doesn't know with whom it will be compared.")
+@changed(
+    right,
+    (
+        "n_images * tower + n_texts * n_layers * n_words**2",
+        "pairs * n_layers * (n_words**2 + n_patches**2)",
+    ),
+)
+def towers_for_each_pair():
+    """Each pair is encoded, in towers as anywhere."""
 
 
 @exercise.mistake("Draw the square of one encoder: which two corners are missing in your count?")
@@ -48,17 +60,9 @@ def squares_add_up(layout, n_words, n_patches, n_layers, n_images, n_texts, n_sl
 
 
 @exercise.mistake("Cross-attention sits beside another attention in each block of the text.")
-def words_dont_talk(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
+@changed(right, ("n_words * (n_words + n_patches)", "n_words * n_patches"))
+def words_dont_talk():
     """Cross-attention takes the place of the words' self-attention."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * n_patches
-    return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
 
 
 @exercise.mistake("What does a word in layer 2 contain, once it has looked across in layer 1?")
@@ -105,17 +109,9 @@ def slots_read_in_every_layer(layout, n_words, n_patches, n_layers, n_images, n_
 
 
 @exercise.mistake("In cross-attention, who asks? Do patches ask words, too?")
-def both_look_across(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
+@changed(right, ("n_words * (n_words +", "n_words * (n_words + 2 *"))
+def both_look_across():
     """Looking across goes both ways."""
-    pairs = n_images * n_texts
-    tower = n_layers * n_patches**2
-    if layout == "towers":
-        return n_images * tower + n_texts * n_layers * n_words**2
-    if layout == "joint":
-        return pairs * n_layers * (n_words + n_patches) ** 2
-    if layout == "cross":
-        return n_images * tower + pairs * n_layers * n_words * (n_words + 2 * n_patches)
-    return n_images * (tower + n_slots * n_patches) + pairs * n_layers * (n_words + n_slots) ** 2
 
 
 @exercise.alternative

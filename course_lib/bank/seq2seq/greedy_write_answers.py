@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.seq2seq.greedy_write import exercise, next_word
 from course_lib.decoding import greedy
 
@@ -17,18 +17,23 @@ def reference(
     return greedy(step, start, state, max_len=max_len, end=eos, pad=pad).tokens
 
 
-@exercise.mistake("What does the decoder read at its second step? Print it.")
-def always_the_start(state, decoder, bos, eos, pad, max_len):
-    """The decoder gets the start token, and the state does the rest."""
-    start = torch.full((len(state),), bos)
+def right(state, decoder, bos, eos, pad, max_len):
+    """Base of the mistakes, itself right."""
+    word = torch.full((len(state),), bos)
     done = torch.zeros(len(state), dtype=torch.bool)
     written = []
     while len(written) < max_len and not done.all():
-        scores, state = next_word(start, state, decoder)
+        scores, state = next_word(word, state, decoder)
         word = scores.argmax(-1).masked_fill(done, pad)
         done = done | (word == eos)
         written.append(word)
     return torch.stack(written, 1)
+
+
+@exercise.mistake("What does the decoder read at its second step? Print it.")
+@changed(right, ("word = torch", "start = torch"), ("word, state", "start, state"))
+def always_the_start():
+    """The decoder gets the start token, and the state does the rest."""
 
 
 @exercise.mistake("`next_word` returns two things. What becomes of the second?")
@@ -57,31 +62,15 @@ def stops_with_the_first(state, decoder, bos, eos, pad, max_len):
 
 
 @exercise.mistake("What do your sentences say after their end token?")
-def writes_on(state, decoder, bos, eos, pad, max_len):
+@changed(right, (").masked_fill(done, pad)", ")"))
+def writes_on():
     """It is enough to stop when all have ended; what comes after an end does no harm."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
 
 
 @exercise.mistake("How many columns has your result when all sentences have ended after two words?")
-def always_max_len(state, decoder, bos, eos, pad, max_len):
+@changed(right, ("while len(written) < max_len and not done.all(", "for _ in range(max_len"))
+def always_max_len():
     """The result is always max_len wide, with padding at the end."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    for _ in range(max_len):
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmax(-1).masked_fill(done, pad)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
 
 
 @exercise.mistake("Is the end token part of what was written? Read the docstring once more.")
@@ -118,17 +107,9 @@ def notices_late(state, decoder, bos, eos, pad, max_len):
 @exercise.mistake(
     "`argmax` of scores (B, V): over which axis do the words of one sentence compete?"
 )
-def least_probable(state, decoder, bos, eos, pad, max_len):
+@changed(right, ("argmax(", "argmin("))
+def least_probable():
     """Scores are costs, and the best word has the smallest."""
-    word = torch.full((len(state),), bos)
-    done = torch.zeros(len(state), dtype=torch.bool)
-    written = []
-    while len(written) < max_len and not done.all():
-        scores, state = next_word(word, state, decoder)
-        word = scores.argmin(-1).masked_fill(done, pad)
-        done = done | (word == eos)
-        written.append(word)
-    return torch.stack(written, 1)
 
 
 @exercise.alternative

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import F, Tensor, torch
+from course_lib.bank.prelude import F, Tensor, changed, torch
 from course_lib.bank.seq2seq.recurrent_step import exercise
 from course_lib.recurrence import gru_step, lstm_step, rnn_step
 
@@ -55,9 +55,8 @@ def reset_before_product(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh)
     return torch.stack([o.sigmoid() * c.tanh(), c])
 
 
-@exercise.mistake("In which order do the rows of the LSTM's matrices come? The docstring says it.")
-def order_of_the_formula(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
-    """The blocks lie in the order in which the formulas name them: i, f, o, g."""
+def right(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
+    """Base of the mistakes, itself right."""
     a, b = F.linear(x, weight_ih, bias_ih), F.linear(state[0], weight_hh, bias_hh)
     if cell == "rnn":
         return (a + b).tanh()[None]
@@ -65,69 +64,39 @@ def order_of_the_formula(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh)
         (xr, xz, xn), (hr, hz, hn) = a.chunk(3, -1), b.chunk(3, -1)
         r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
         return (z * state[0] + (1 - z) * (xn + r * hn).tanh())[None]
-    i, f, o, g = (a + b).chunk(4, -1)
+    i, f, g, o = (a + b).chunk(4, -1)
     c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
     return torch.stack([o.sigmoid() * c.tanh(), c])
+
+
+@exercise.mistake("In which order do the rows of the LSTM's matrices come? The docstring says it.")
+@changed(right, ("f, g, o", "f, o, g"))
+def order_of_the_formula():
+    """The blocks lie in the order in which the formulas name them: i, f, o, g."""
 
 
 @exercise.mistake("May the state of an LSTM be larger than 1? May its cell?")
-def cell_shown_as_it_is(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
+@changed(right, (".tanh(),", ","))
+def cell_shown_as_it_is():
     """The output gate shows the cell as it is."""
-    a, b = F.linear(x, weight_ih, bias_ih), F.linear(state[0], weight_hh, bias_hh)
-    if cell == "rnn":
-        return (a + b).tanh()[None]
-    if cell == "gru":
-        (xr, xz, xn), (hr, hz, hn) = a.chunk(3, -1), b.chunk(3, -1)
-        r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
-        return (z * state[0] + (1 - z) * (xn + r * hn).tanh())[None]
-    i, f, g, o = (a + b).chunk(4, -1)
-    c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-    return torch.stack([o.sigmoid() * c, c])
 
 
 @exercise.mistake("Which cell is shown: the one before the word or the one after it?")
-def shows_the_old_cell(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
+@changed(right, ("c.tanh(", "state[1].tanh("))
+def shows_the_old_cell():
     """State and cell are renewed at the same time, each from the old values."""
-    a, b = F.linear(x, weight_ih, bias_ih), F.linear(state[0], weight_hh, bias_hh)
-    if cell == "rnn":
-        return (a + b).tanh()[None]
-    if cell == "gru":
-        (xr, xz, xn), (hr, hz, hn) = a.chunk(3, -1), b.chunk(3, -1)
-        r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
-        return (z * state[0] + (1 - z) * (xn + r * hn).tanh())[None]
-    i, f, g, o = (a + b).chunk(4, -1)
-    c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-    return torch.stack([o.sigmoid() * state[1].tanh(), c])
 
 
 @exercise.mistake("A gate is between 0 and 1. Is what it lets in between 0 and 1 as well?")
-def all_sigmoids(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
+@changed(right, ("tanh())", "sigmoid())"), ("g.tanh(", "g.sigmoid("))
+def all_sigmoids():
     """In a gated cell everything goes through a sigmoid."""
-    a, b = F.linear(x, weight_ih, bias_ih), F.linear(state[0], weight_hh, bias_hh)
-    if cell == "rnn":
-        return (a + b).tanh()[None]
-    if cell == "gru":
-        (xr, xz, xn), (hr, hz, hn) = a.chunk(3, -1), b.chunk(3, -1)
-        r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
-        return (z * state[0] + (1 - z) * (xn + r * hn).sigmoid())[None]
-    i, f, g, o = (a + b).chunk(4, -1)
-    c = f.sigmoid() * state[1] + i.sigmoid() * g.sigmoid()
-    return torch.stack([o.sigmoid() * c.tanh(), c])
 
 
 @exercise.mistake("Where has `bias_hh` gone? In a GRU it is not even beside the other one.")
-def one_bias(cell, x, state, weight_ih, weight_hh, bias_ih, bias_hh):
+@changed(right, ("weight_hh, bias_hh", "weight_hh"))
+def one_bias():
     """Two biases in one sum are one bias, so the second can be left out."""
-    a, b = F.linear(x, weight_ih, bias_ih), F.linear(state[0], weight_hh)
-    if cell == "rnn":
-        return (a + b).tanh()[None]
-    if cell == "gru":
-        (xr, xz, xn), (hr, hz, hn) = a.chunk(3, -1), b.chunk(3, -1)
-        r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
-        return (z * state[0] + (1 - z) * (xn + r * hn).tanh())[None]
-    i, f, g, o = (a + b).chunk(4, -1)
-    c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-    return torch.stack([o.sigmoid() * c.tanh(), c])
 
 
 @exercise.mistake("Call your function twice with the same tensors: is the second result the first?")

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.seq2seq.state_jacobians import exercise
 
 
@@ -11,58 +11,49 @@ def reference(states: Tensor, weight_hh: Tensor) -> Tensor:
     return torch.stack(rows[::-1])
 
 
-@exercise.mistake("Is ∂h_3/∂h_1 = (∂h_3/∂h_2)(∂h_2/∂h_1), or the other way round?")
-def from_left_to_right(states, weight_hh):
-    """Factors are multiplied in the order in which the words are read."""
+def right(states, weight_hh):
+    """Base of the mistakes, itself right."""
     rows = [torch.eye(states.shape[1], dtype=states.dtype)]
     for h in states[1:].flip(0):
-        rows.append(((1 - h**2)[:, None] * weight_hh) @ rows[-1])
+        slope = (1 - h**2)[:, None]
+        rows.append(rows[-1] @ (slope * weight_hh))
     return torch.stack(rows[::-1])
+
+
+@exercise.mistake("Is ∂h_3/∂h_1 = (∂h_3/∂h_2)(∂h_2/∂h_1), or the other way round?")
+@changed(right, ("rows[-1] @ (slope * weight_hh)", "(slope * weight_hh) @ rows[-1]"))
+def from_left_to_right():
+    """Factors are multiplied in the order in which the words are read."""
 
 
 @exercise.mistake("Rows of a Jacobian belong to what is differentiated. Which index of U is that?")
-def turned_matrix(states, weight_hh):
+@changed(right, ("* weight_hh)", "* weight_hh.T)"))
+def turned_matrix():
     """A gradient goes back through the transposed matrix, so a Jacobian has it, too."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ ((1 - h**2)[:, None] * weight_hh.T))
-    return torch.stack(rows[::-1])
 
 
 @exercise.mistake("tanh' at which point? The slope of a step belongs to the state it leads *to*.")
-def slope_of_the_old_state(states, weight_hh):
+@changed(right, ("1:].flip", ":-1].flip"))
+def slope_of_the_old_state():
     """The slope of a step is that of the state from which it starts."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[:-1].flip(0):
-        rows.append(rows[-1] @ ((1 - h**2)[:, None] * weight_hh))
-    return torch.stack(rows[::-1])
 
 
 @exercise.mistake("Does the slope belong to an entry of h' or to one of h? Scale rows or columns?")
-def slope_on_the_right(states, weight_hh):
+@changed(right, ("[:, None]", ""))
+def slope_on_the_right():
     """A diagonal matrix may be on either side of U."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ (weight_hh * (1 - h**2)))
-    return torch.stack(rows[::-1])
 
 
 @exercise.mistake("Is tanh a straight line? What is its slope far from 0?")
-def powers_of_the_matrix(states, weight_hh):
+@changed(right, ("(slope * weight_hh)", "weight_hh"))
+def powers_of_the_matrix():
     """Only the matrix matters: k steps back the gradient is U to the power of k."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for _ in range(len(states) - 1):
-        rows.append(rows[-1] @ weight_hh)
-    return torch.stack(rows[::-1])
 
 
 @exercise.mistake("What is the slope of tanh at 0.5, and what at -0.5? It must be the same.")
-def wrong_slope(states, weight_hh):
+@changed(right, ("1 - h**2", "1 - h"))
+def wrong_slope():
     """The slope of tanh is 1 - tanh, by analogy with the sigmoid."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] @ ((1 - h)[:, None] * weight_hh))
-    return torch.stack(rows[::-1])
 
 
 @exercise.mistake("How many factors lie between the last state and itself?")
@@ -77,12 +68,9 @@ def one_factor_too_many(states, weight_hh):
 
 
 @exercise.mistake("Does a step back add something to the gradient, or does it multiply it?")
-def sum_of_factors(states, weight_hh):
+@changed(right, ("rows[-1] @", "rows[-1] +"))
+def sum_of_factors():
     """Every step contributes to the gradient, so the factors are added."""
-    rows = [torch.eye(states.shape[1], dtype=states.dtype)]
-    for h in states[1:].flip(0):
-        rows.append(rows[-1] + (1 - h**2)[:, None] * weight_hh)
-    return torch.stack(rows[::-1])
 
 
 @exercise.alternative

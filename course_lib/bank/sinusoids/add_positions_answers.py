@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.sinusoids.add_positions import colleagues_add_positions, exercise
 from course_lib.positions import sinusoidal_encoding
 
@@ -16,68 +16,53 @@ exercise.mistake("Several things are wrong. Begin with the first symptom above: 
 )
 
 
-@exercise.mistake("Add to zeros of shape (2, 3, 4) and print: which axis do your positions follow?")
-def along_the_batch(x, offset=0, base=10_000.0):
-    """The first axis is time."""
-    places = torch.arange(offset, offset + x.shape[0], dtype=torch.float64)
+def right(x, offset=0, base=10_000.0):
+    """Base of the mistakes, itself right."""
+    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
     rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
     angles = places[:, None] * rates
     table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table[:, None]).to(x.dtype)
+    return (x + table).to(x.dtype)
+
+
+@exercise.mistake("Add to zeros of shape (2, 3, 4) and print: which axis do your positions follow?")
+@changed(right, ("shape[-2", "shape[0"), (").to(x.", "[:, None]).to(x."))
+def along_the_batch():
+    """The first axis is time."""
 
 
 @exercise.mistake("Your steps of 2 are 2i already. What is the last exponent for d_model 8?")
-def doubled_exponent(x, offset=0, base=10_000.0):
+@changed(right, ("(torch.", "(2 * torch."))
+def doubled_exponent():
     """The exponent is 2i/d, so what counts 0, 2, 4, ... is multiplied by 2."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
-    rates = base ** -(2 * torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table).to(x.dtype)
 
 
 @exercise.mistake("Print your positions at 2047 and beyond, in half precision.")
-def positions_like_tokens(x, offset=0, base=10_000.0):
+@changed(right, ("], dtype=torch.float64", "], dtype=x.dtype).double("))
+def positions_like_tokens():
     """Positions are kept in the precision of the tokens."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=x.dtype).double()
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table).to(x.dtype)
 
 
 @exercise.mistake(
     "While a model writes, it gets one token at a time. At which place is each of them?"
 )
-def starts_anew(x, offset=0, base=10_000.0):
+@changed(right, ("(offset, offset +", "("))
+def starts_anew():
     """Every call begins at place 0."""
-    places = torch.arange(x.shape[-2], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (x + table).to(x.dtype)
 
 
 @exercise.mistake("What comes out in place of zeros you know. And in place of ones?")
-def tokens_rescaled(x, offset=0, base=10_000.0):
+@changed(right, ("return (", "return (math.sqrt(x.shape[-1]) *"))
+def tokens_rescaled():
     """Adding positions includes multiplying the tokens by the root of the width."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return (math.sqrt(x.shape[-1]) * x + table).to(x.dtype)
 
 
 @exercise.mistake(
     "The caller may need the tokens again. Does your function hand them back unharmed?"
 )
-def in_place(x, offset=0, base=10_000.0):
+@changed(right, ("table =", "x +="), ("(x + table).to(x.dtype)", "x"))
+def in_place():
     """Adding in place saves memory and cannot be seen."""
-    places = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
-    rates = base ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    angles = places[:, None] * rates
-    x += torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    return x
 
 
 @exercise.alternative

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import math
+from course_lib.bank.prelude import changed, math
 from course_lib.bank.sinusoids.break_code import exercise
 
 
@@ -18,88 +18,57 @@ def reference(code: str, n: int, m: int = 0) -> tuple[int, int]:
     return n // 2 - later, later
 
 
-@exercise.mistake("With three binary digits you reach 7. But what comes after 7 ends in a zero...")
-def full_digits(code, n, m=0):
-    """n digits count up to 2^n - 1 and no further."""
+def right(code, n, m=0):
+    """Base of the mistakes, itself right."""
     if code == "integer":
-        return 2**n - 1, 2**n
+        return 2**n, 2**n + 1
     if code == "ratio":
         return n // math.gcd(n, m), m // math.gcd(n, m)
     if code == "binary":
         return 2 ** (n - 1) - 1, 2 ** (n - 1)
     return (0, n) if n % 2 else (n // 2 - n // 4 - 1, n // 4 + 1)
+
+
+@exercise.mistake("With three binary digits you reach 7. But what comes after 7 ends in a zero...")
+@changed(right, (", 2**n + 1", "- 1, 2**n"))
+def full_digits():
+    """n digits count up to 2^n - 1 and no further."""
 
 
 @exercise.mistake("Is nothing in a sequence of 10 like anything in one of 100, but for their ends?")
-def ends_alone(code, n, m=0):
+@changed(right, ("// math.gcd(n, m), m // math.gcd(n, m)", ", m"))
+def ends_alone():
     """Sequences of different lengths share the ratio of their ends only."""
-    if code == "integer":
-        return 2**n, 2**n + 1
-    if code == "ratio":
-        return n, m
-    if code == "binary":
-        return 2 ** (n - 1) - 1, 2 ** (n - 1)
-    return (0, n) if n % 2 else (n // 2 - n // 4 - 1, n // 4 + 1)
 
 
 @exercise.mistake("Put your two positions into p/n and q/m. Are they equal?")
-def same_place(code, n, m=0):
+@changed(right, ("n // math", "math"), ("), m //", "),"))
+def same_place():
     """Two sequences look alike at the same place, their common divisor."""
-    if code == "integer":
-        return 2**n, 2**n + 1
-    if code == "ratio":
-        return math.gcd(n, m), math.gcd(n, m)
-    if code == "binary":
-        return 2 ** (n - 1) - 1, 2 ** (n - 1)
-    return (0, n) if n % 2 else (n // 2 - n // 4 - 1, n // 4 + 1)
 
 
 @exercise.mistake("From 1 to 2, that is 01 to 10, how many digits change?")
-def carry_forgotten(code, n, m=0):
+@changed(right, ("(n - 1) -", "n -"), (", 2 ** (n - 1)", ", 2**n"))
+def carry_forgotten():
     """To change n digits there must be n ones to clear."""
-    if code == "integer":
-        return 2**n, 2**n + 1
-    if code == "ratio":
-        return n // math.gcd(n, m), m // math.gcd(n, m)
-    if code == "binary":
-        return 2**n - 1, 2**n
-    return (0, n) if n % 2 else (n // 2 - n // 4 - 1, n // 4 + 1)
 
 
 @exercise.mistake("The period is 12. Is the height at position 4 really a new one?")
-def only_after_a_period(code, n, m=0):
+@changed(right, ("(0, n) if n % 2 else (n // 2 - n // 4 - 1, n // 4 + 1)", "0, n"))
+def only_after_a_period():
     """A wave repeats itself after its period, and not before."""
-    if code == "integer":
-        return 2**n, 2**n + 1
-    if code == "ratio":
-        return n // math.gcd(n, m), m // math.gcd(n, m)
-    if code == "binary":
-        return 2 ** (n - 1) - 1, 2 ** (n - 1)
-    return 0, n
 
 
 @exercise.mistake("You found two zeros. Is there a pair that meets earlier, higher up?")
-def only_at_zeros(code, n, m=0):
+@changed(right, ("n // 2 - n // 4 - 1, n // 4 + 1", "0, n // 2"))
+def only_at_zeros():
     """A wave comes back to a height where it crosses zero."""
-    if code == "integer":
-        return 2**n, 2**n + 1
-    if code == "ratio":
-        return n // math.gcd(n, m), m // math.gcd(n, m)
-    if code == "binary":
-        return 2 ** (n - 1) - 1, 2 ** (n - 1)
-    return (0, n) if n % 2 else (0, n // 2)
 
 
 @exercise.mistake("Is half of an odd period a position?")
-def odd_like_even(code, n, m=0):
+@changed(right, ("(0, n) if n % 2 else (n", "n"), ("// 4 + 1)", "// 4 + 1"))
+def odd_like_even():
     """Going down, a wave passes the positions' heights that it passed going up."""
-    if code == "integer":
-        return 2**n, 2**n + 1
-    if code == "ratio":
-        return n // math.gcd(n, m), m // math.gcd(n, m)
-    if code == "binary":
-        return 2 ** (n - 1) - 1, 2 ** (n - 1)
-    return n // 2 - n // 4 - 1, n // 4 + 1
 
 
 @exercise.alternative

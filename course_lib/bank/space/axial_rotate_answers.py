@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 from course_lib.bank.space.axial_rotate import exercise
 from course_lib.positions import axial_angles, rotate
 
@@ -24,18 +24,23 @@ def column_first(x, rows, columns, n_prefix=0, base=100.0):
     return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
-@exercise.mistake("In a grid of 2 x 3, which token is the first of the second row?")
-def divided_by_the_rows(x, rows, columns, n_prefix=0, base=100.0):
-    """The row of token n is n divided by the number of rows."""
+def right(x, rows, columns, n_prefix=0, base=100.0):
+    """Base of the mistakes, itself right."""
     half = x.shape[-1] // 2
     rates = base ** -(torch.arange(0, half, 2).double() / half)
     n = torch.arange(rows * columns).double()[:, None]
-    angles = torch.cat([n // rows * rates, n % rows * rates], dim=-1)
+    angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     grid = x[..., n_prefix:, :]
     a, b = grid[..., 0::2], grid[..., 1::2]
     turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
     return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
+
+
+@exercise.mistake("In a grid of 2 x 3, which token is the first of the second row?")
+@changed(right, ("// columns", "// rows"), ("% columns", "% rows"))
+def divided_by_the_rows():
+    """The row of token n is n divided by the number of rows."""
 
 
 @exercise.mistake("What are the frequencies of the column's pairs? Do they begin with 1?")
@@ -68,45 +73,26 @@ def sum_of_both(x, rows, columns, n_prefix=0, base=100.0):
 
 
 @exercise.mistake("Which channels make a pair here: 0 and 1, or 0 and one half the way apart?")
-def halves_are_pairs(x, rows, columns, n_prefix=0, base=100.0):
+@changed(
+    right,
+    ("[..., 0::2], grid[..., 1::2]", ".chunk(2, dim=-1)"),
+    ("stack([", "cat(["),
+    (").flatten(-2)", ")"),
+)
+def halves_are_pairs():
     """Which channels make a pair is all the same."""
-    half = x.shape[-1] // 2
-    rates = base ** -(torch.arange(0, half, 2).double() / half)
-    n = torch.arange(rows * columns).double()[:, None]
-    angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    grid = x[..., n_prefix:, :]
-    a, b = grid.chunk(2, dim=-1)
-    turned = torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
-    return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
 @exercise.mistake("Turn tokens of which you know that n_prefix is 1: does token 1 turn?")
-def prefix_counted(x, rows, columns, n_prefix=0, base=100.0):
+@changed(right, ("(rows *", "(n_prefix, n_prefix + rows *"))
+def prefix_counted():
     """The patches' numbers go on from those of the tokens before them."""
-    half = x.shape[-1] // 2
-    rates = base ** -(torch.arange(0, half, 2).double() / half)
-    n = torch.arange(n_prefix, n_prefix + rows * columns).double()[:, None]
-    angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    grid = x[..., n_prefix:, :]
-    a, b = grid[..., 0::2], grid[..., 1::2]
-    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
 @exercise.mistake("Turn (1, 0) by a quarter, by hand. Do you get (0, 1)?")
-def turned_the_other_way(x, rows, columns, n_prefix=0, base=100.0):
+@changed(right, ("- b * sin, a * sin + b * cos", "+ b * sin, b * cos - a * sin"))
+def turned_the_other_way():
     """Which way a pair turns is all the same."""
-    half = x.shape[-1] // 2
-    rates = base ** -(torch.arange(0, half, 2).double() / half)
-    n = torch.arange(rows * columns).double()[:, None]
-    angles = torch.cat([n // columns * rates, n % columns * rates], dim=-1)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    grid = x[..., n_prefix:, :]
-    a, b = grid[..., 0::2], grid[..., 1::2]
-    turned = torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(-2)
-    return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
 @exercise.mistake(

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import torch
+from course_lib.bank.prelude import changed, torch
 from course_lib.bank.space.distinct_codes import exercise
 
 
@@ -26,30 +26,28 @@ def sums_differ(scheme, height, width):
     return height * width, 1
 
 
-@exercise.mistake("Where does the partner of (2, 8) lie in a grid of 3 x 10?")
-def every_place_has_a_partner(scheme, height, width):
-    """Half of all places off the diagonal are lost, whatever the grid's form."""
+def right(scheme, height, width):
+    """Base of the mistakes, itself right."""
     short = min(height, width)
     if scheme == "added":
-        return (height * width + short) // 2, min(short, 2)
+        return height * width - short * (short - 1) // 2, min(short, 2)
     if scheme == "diagonal":
         return height + width - 1, short
     if scheme == "wrong stride" and width > height:
         return (height - 1) * height + width, min(height, -(-width // height))
     return height * width, 1
+
+
+@exercise.mistake("Where does the partner of (2, 8) lie in a grid of 3 x 10?")
+@changed(right, ("height * width - short * (short - 1", "(height * width + short"))
+def every_place_has_a_partner():
+    """Half of all places off the diagonal are lost, whatever the grid's form."""
 
 
 @exercise.mistake("How many places lie on the diagonal, and who is their partner?")
-def diagonal_shared_too(scheme, height, width):
+@changed(right, ("(short - 1)", "short"))
+def diagonal_shared_too():
     """With partners everywhere, half of the square is lost."""
-    short = min(height, width)
-    if scheme == "added":
-        return height * width - short * short // 2, min(short, 2)
-    if scheme == "diagonal":
-        return height + width - 1, short
-    if scheme == "wrong stride" and width > height:
-        return (height - 1) * height + width, min(height, -(-width // height))
-    return height * width, 1
 
 
 @exercise.mistake("Are the codes of rows 0 and 3, added, those of 1 and 2, added?")
@@ -64,16 +62,9 @@ def sums_like_numbers(scheme, height, width):
 
 
 @exercise.mistake("Sums of row and column begin at 0. Where do they end, in a grid of 2 x 2?")
-def one_diagonal_too_many(scheme, height, width):
+@changed(right, ("width - 1", "width"))
+def one_diagonal_too_many():
     """A grid has as many diagonals as rows and columns together."""
-    short = min(height, width)
-    if scheme == "added":
-        return height * width - short * (short - 1) // 2, min(short, 2)
-    if scheme == "diagonal":
-        return height + width, short
-    if scheme == "wrong stride" and width > height:
-        return (height - 1) * height + width, min(height, -(-width // height))
-    return height * width, 1
 
 
 @exercise.mistake("Number a grid of 2 x 5 with the stride 2. Which number comes twice?")
@@ -101,16 +92,9 @@ def stride_too_large_collides(scheme, height, width):
 
 
 @exercise.mistake("Two rows of 9, stride 2: can a number come more than twice? And in six rows?")
-def as_many_as_fit(scheme, height, width):
+@changed(right, ("min(height, -", "-"), ("height)", "height"))
+def as_many_as_fit():
     """As many places share a number as the stride fits into a row."""
-    short = min(height, width)
-    if scheme == "added":
-        return height * width - short * (short - 1) // 2, min(short, 2)
-    if scheme == "diagonal":
-        return height + width - 1, short
-    if scheme == "wrong stride" and width > height:
-        return (height - 1) * height + width, -(-width // height)
-    return height * width, 1
 
 
 @exercise.alternative

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.space.grid_positions import exercise, line_code
 from course_lib.positions import spatial_positions
 
@@ -9,14 +9,19 @@ def reference(height: int, width: int, d_model: int, base: float = 10_000.0) -> 
     return spatial_positions(height, width, d_model, base=base)
 
 
-@exercise.mistake("Which of your halves changes when you go one place to the right?")
-def column_first(height, width, d_model, base=10_000.0):
-    """x comes before y, so the first half says the column."""
+def right(height, width, d_model, base=10_000.0):
+    """Base of the mistakes, itself right."""
     if d_model % 4:
         raise ValueError("d_model")
     y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model // 2, base) for axis in (x, y)]
+    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
     return torch.cat(halves, dim=-1).flatten(0, 1)
+
+
+@exercise.mistake("Which of your halves changes when you go one place to the right?")
+@changed(right, ("(y, x)]", "(x, y)]"))
+def column_first():
+    """x comes before y, so the first half says the column."""
 
 
 @exercise.mistake("How many places does a row of a grid of 2 x 3 have? Where does row 1 begin?")
@@ -31,23 +36,15 @@ def stride_is_the_height(height, width, d_model, base=10_000.0):
 
 
 @exercise.mistake("Which place of a grid of 2 x 3 is your second row of the table?")
-def down_the_columns(height, width, d_model, base=10_000.0):
+@changed(right, ('indexing="ij"', 'indexing="xy"'))
+def down_the_columns():
     """The places of a grid are numbered down the columns."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="xy")
-    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
-    return torch.cat(halves, dim=-1).flatten(0, 1)
 
 
 @exercise.mistake("How slow is your slowest wave? Print the code of row 1 and compare its halves.")
-def half_of_a_wide_code(height, width, d_model, base=10_000.0):
+@changed(right, ("// 2, base)", ", base)[..., : d_model // 2]"))
+def half_of_a_wide_code():
     """Half of the channels of a wide code is a code of half the width."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model, base)[..., : d_model // 2] for axis in (y, x)]
-    return torch.cat(halves, dim=-1).flatten(0, 1)
 
 
 @exercise.mistake("Compare the codes of the places (0, 1) and (1, 0).")
@@ -60,13 +57,9 @@ def added(height, width, d_model, base=10_000.0):
 
 
 @exercise.mistake("The halves are side by side. Which channels does yours give to the row?")
-def channels_by_turns(height, width, d_model, base=10_000.0):
+@changed(right, ("torch.cat", "torch.stack"), ("flatten(", "flatten(-2).flatten("))
+def channels_by_turns():
     """The channels of row and column alternate."""
-    if d_model % 4:
-        raise ValueError("d_model")
-    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    halves = [line_code(axis, d_model // 2, base) for axis in (y, x)]
-    return torch.stack(halves, dim=-1).flatten(-2).flatten(0, 1)
 
 
 @exercise.mistake("`torch.arange(2).repeat(3)` is 0 1 0 1 0 1. Is that what the rows need?")

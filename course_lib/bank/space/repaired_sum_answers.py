@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.space.grid_positions import line_code
 from course_lib.bank.space.repaired_sum import colleagues_sum, exercise
 from course_lib.positions import sinusoidal_encoding
@@ -24,62 +24,55 @@ def still_one_table(height, width, d_model, base=10_000.0):
     return (line[:height, None] + line[:width]).flatten(0, 1)
 
 
-@exercise.mistake("Which column now has the code of row 2? Look for a pair of places again.")
-def columns_count_double(height, width, d_model, base=10_000.0):
-    """It is enough if the column's number is another one than the row's."""
+def two_tables(height, width, d_model, base=10_000.0):
+    """Base of the mistakes: codes of two lines, added."""
     rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(2 * torch.arange(width), d_model, base)
+    columns = line_code(torch.arange(width), d_model, base)
     return (rows[:, None] + columns).flatten(0, 1)
+
+
+@exercise.mistake("Which column now has the code of row 2? Look for a pair of places again.")
+@changed(two_tables, ("torch.arange(width", "2 * torch.arange(width"))
+def columns_count_double():
+    """It is enough if the column's number is another one than the row's."""
 
 
 @exercise.mistake("Which base may somebody else hand over for the rows?")
-def base_of_the_columns(height, width, d_model, base=10_000.0):
+@changed(two_tables, ("width), d_model, base", "width), d_model, 100.0"))
+def base_of_the_columns():
     """The rows' base is 10,000, so that columns with base 100 have other codes."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, 100.0)
-    return (rows[:, None] + columns).flatten(0, 1)
 
 
 @exercise.mistake(
     "How far are (0, 1) and (1, 0) apart? The fastest wave does not depend on the base at all."
 )
-def another_base_for_columns(height, width, d_model, base=10_000.0):
+@changed(two_tables, ("width), d_model,", "width), d_model, 10 *"))
+def another_base_for_columns():
     """Ten times the base makes another code of each number."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, 10 * base)
-    return (rows[:, None] + columns).flatten(0, 1)
 
 
 @exercise.mistake("Turns by base 10,000 and by 500,000: how far are (0, 1) and (1, 0) apart?")
-def base_of_long_texts(height, width, d_model, base=10_000.0):
+@changed(two_tables, ("width), d_model, base", "width), d_model, 500_000.0"))
+def base_of_long_texts():
     """Columns may have the base that language models with long texts turn by."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, 500_000.0)
-    return (rows[:, None] + columns).flatten(0, 1)
 
 
 @exercise.mistake("What is the difference at (1, 1), (2, 2), (3, 3)?")
-def difference_instead(height, width, d_model, base=10_000.0):
+@changed(two_tables, ("None] +", "None] -"))
+def difference_instead():
     """A difference has an order, so it can be told from its reverse."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, base)
-    return (rows[:, None] - columns).flatten(0, 1)
 
 
 @exercise.mistake("Is a * b another number than b * a?")
-def product_instead(height, width, d_model, base=10_000.0):
+@changed(two_tables, ("None] +", "None] *"))
+def product_instead():
     """A product mixes row and column so that both can be read off."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width), d_model, base)
-    return (rows[:, None] * columns).flatten(0, 1)
 
 
 @exercise.mistake("Where do your columns begin? In a high grid, is there a row of that number?")
-def offset_by_the_width(height, width, d_model, base=10_000.0):
+@changed(two_tables, ("width),", "width) + width,"))
+def offset_by_the_width():
     """Columns that begin behind the last column are out of the rows' way."""
-    rows = line_code(torch.arange(height), d_model, base)
-    columns = line_code(torch.arange(width) + width, d_model, base)
-    return (rows[:, None] + columns).flatten(0, 1)
 
 
 @exercise.mistake("The places differ now. Is place number 1 still to the right of number 0?")

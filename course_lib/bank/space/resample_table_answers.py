@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import F, Tensor, torch
+from course_lib.bank.prelude import F, Tensor, changed, torch
 from course_lib.bank.space.resample_table import exercise
 from course_lib.positions.learned import stretch_grid
 
@@ -11,30 +11,32 @@ def reference(
     return stretch_grid(table, (old[0], old[1]), (new[0], new[1]), n_prefix=n_prefix)
 
 
-@exercise.mistake("Where lies the first of two new places, if one old place becomes two?")
-def corners_aligned(table, old, new, n_prefix=0):
-    """The first and the last place of both grids lie on each other."""
+def right(table, old, new, n_prefix=0):
+    """Base of the mistakes, itself right."""
 
     def weights(n, m):
-        at = torch.arange(m).double() * ((n - 1) / max(m - 1, 1))
+        at = ((torch.arange(m).double() + 0.5) * (n / m) - 0.5).clamp(0, n - 1)
         return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
 
     grid = table[n_prefix:].reshape(old[0], old[1], -1)
     out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
     return torch.cat([table[:n_prefix], out.flatten(0, 1)])
+
+
+@exercise.mistake("Where lies the first of two new places, if one old place becomes two?")
+@changed(
+    right,
+    ("((torch", "torch"),
+    ("+ 0.5) * (n / m) - 0.5).clamp(0, n - 1", "* ((n - 1) / max(m - 1, 1)"),
+)
+def corners_aligned():
+    """The first and the last place of both grids lie on each other."""
 
 
 @exercise.mistake("Draw 4 old and 8 new cells over the same image. Where are their middles?")
-def corners_of_cells(table, old, new, n_prefix=0):
+@changed(right, ("(torch.", "torch."), ("+ 0.5) *", "*"), ("- 0.5).", ")."))
+def corners_of_cells():
     """Place i of the new grid lies at i times the ratio of the sizes."""
-
-    def weights(n, m):
-        at = (torch.arange(m).double() * (n / m)).clamp(0, n - 1)
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
 
 
 @exercise.mistake(
@@ -71,16 +73,9 @@ def nearest(table, old, new, n_prefix=0):
 
 
 @exercise.mistake("Print the weights of your first new place. What do they add up to?")
-def zeros_outside(table, old, new, n_prefix=0):
+@changed(right, ("(torch.", "torch."), ("0.5).clamp(0, n - 1)", "0.5"))
+def zeros_outside():
     """Outside of the table there are zeros."""
-
-    def weights(n, m):
-        at = (torch.arange(m).double() + 0.5) * (n / m) - 0.5
-        return (1 - (at[:, None] - torch.arange(n)).abs()).clamp(min=0).to(table.dtype)
-
-    grid = table[n_prefix:].reshape(old[0], old[1], -1)
-    out = torch.einsum("ar,bc,rcd->abd", weights(old[0], new[0]), weights(old[1], new[1]), grid)
-    return torch.cat([table[:n_prefix], out.flatten(0, 1)])
 
 
 @exercise.mistake("Where does the class token's row come to lie in your table?")

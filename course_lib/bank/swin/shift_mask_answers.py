@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import Tensor, torch
+from course_lib.bank.prelude import Tensor, changed, torch
 from course_lib.bank.swin.shift_mask import exercise
 from course_lib.swin import Layout, window_mask
 
@@ -16,24 +16,25 @@ def nothing_leaks(rows, columns, window, shift):
     return torch.ones(n, window**2, window**2, dtype=torch.bool)
 
 
-@exercise.mistake("In this course, what does True in a mask mean?")
-def true_is_blocked(rows, columns, window, shift):
-    """True says that a pair is blocked."""
+def right(rows, columns, window, shift):
+    """Base of the mistakes, itself right."""
     y, x = torch.arange(rows) >= rows - shift, torch.arange(columns) >= columns - shift
     region = 2 * y[:, None].int() + x.int()
     tiles = region.view(rows // window, window, columns // window, window).transpose(1, 2)
     flat = tiles.reshape(-1, window**2)
-    return flat[:, :, None] != flat[:, None, :]
+    return flat[:, :, None] == flat[:, None, :]
+
+
+@exercise.mistake("In this course, what does True in a mask mean?")
+@changed(right, ("== flat", "!= flat"))
+def true_is_blocked():
+    """True says that a pair is blocked."""
 
 
 @exercise.mistake("What happens between your regions and the windows: has the image been rolled?")
-def regions_not_rolled(rows, columns, window, shift):
+@changed(right, (">= rows -", "<"), (">= columns -", "<"))
+def regions_not_rolled():
     """Regions of the image are cut into windows as they lie."""
-    y, x = torch.arange(rows) < shift, torch.arange(columns) < shift
-    region = 2 * y[:, None].int() + x.int()
-    tiles = region.view(rows // window, window, columns // window, window).transpose(1, 2)
-    flat = tiles.reshape(-1, window**2)
-    return flat[:, :, None] == flat[:, None, :]
 
 
 @exercise.mistake("Roll a column of 8 numbers by 1: how many have come round? Try any odd shift.")
@@ -49,13 +50,9 @@ def rest_of_the_window(rows, columns, window, shift):
 
 @exercise.mistake("In the last window, is a token from the top right a neighbour of one from the"
                   " bottom left?")  # fmt: skip
-def round_or_not(rows, columns, window, shift):
+@changed(right, ("2 * y[:", "y[:"), (".int() + x.int()", "| x"))
+def round_or_not():
     """Tokens that came round any edge belong together."""
-    y, x = torch.arange(rows) >= rows - shift, torch.arange(columns) >= columns - shift
-    region = y[:, None] | x
-    tiles = region.view(rows // window, window, columns // window, window).transpose(1, 2)
-    flat = tiles.reshape(-1, window**2)
-    return flat[:, :, None] == flat[:, None, :]
 
 
 @exercise.mistake("Two tokens of the same row, at both ends of it: does your mask part them?")
@@ -71,13 +68,9 @@ def either_axis(rows, columns, window, shift):
 
 
 @exercise.mistake("Which windows of a wide grid does your mask touch? Number them row after row.")
-def windows_down_the_columns(rows, columns, window, shift):
+@changed(right, (").transpose(1, 2)", ")"), ("= tiles", "= tiles.permute(2, 0, 1, 3)"))
+def windows_down_the_columns():
     """Windows are numbered down the columns."""
-    y, x = torch.arange(rows) >= rows - shift, torch.arange(columns) >= columns - shift
-    region = 2 * y[:, None].int() + x.int()
-    tiles = region.view(rows // window, window, columns // window, window)
-    flat = tiles.permute(2, 0, 1, 3).reshape(-1, window**2)
-    return flat[:, :, None] == flat[:, None, :]
 
 
 @exercise.alternative

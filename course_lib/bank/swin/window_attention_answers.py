@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import F, Tensor, math, torch
+from course_lib.bank.prelude import F, Tensor, changed, math, torch
 from course_lib.bank.swin.window_attention import exercise
 from course_lib.swin import window_partition, window_reverse
 
@@ -46,9 +46,8 @@ def not_put_back(q, k, v, window):
     return out.reshape(B, rows, columns, -1)
 
 
-@exercise.mistake("In a grid of 2 x 8 with windows of 2 x 2: how many windows are in a row?")
-def counts_exchanged(q, k, v, window):
-    """As many windows are in a row of the grid as in a column."""
+def right(q, k, v, window):
+    """Base of the mistakes, itself right."""
     B, rows, columns, D = q.shape
     m, n = window
 
@@ -57,8 +56,18 @@ def counts_exchanged(q, k, v, window):
         return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
 
     out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-1) @ cut(v)
-    tiles = out.reshape(B, columns // n, rows // m, m, n, -1)
-    return tiles.permute(0, 2, 3, 1, 4, 5).reshape(B, rows, columns, -1)
+    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
+    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
+
+
+@exercise.mistake("In a grid of 2 x 8 with windows of 2 x 2: how many windows are in a row?")
+@changed(
+    right,
+    ("rows // m, columns // n", "columns // n, rows // m"),
+    ("transpose(2, 3).reshape(B", "permute(0, 2, 3, 1, 4, 5).reshape(B"),
+)
+def counts_exchanged():
+    """As many windows are in a row of the grid as in a column."""
 
 
 @exercise.mistake("Is the first number of `window` a height or a width? Try windows of 2 x 3.")
@@ -78,33 +87,15 @@ def window_turned(q, k, v, window):
 
 
 @exercise.mistake("Which vectors are multiplied to a score, and how wide are they?")
-def scaled_by_values(q, k, v, window):
+@changed(right, (", D = q", ", _ = q"), ("sqrt(D)", "sqrt(v.shape[-1])"))
+def scaled_by_values():
     """Scores are divided by the root of the width that comes out."""
-    B, rows, columns, _ = q.shape
-    m, n = window
-
-    def cut(x):
-        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
-        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
-
-    out = (cut(q) @ cut(k).mT / math.sqrt(v.shape[-1])).softmax(dim=-1) @ cut(v)
-    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
-    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
 
 
 @exercise.mistake("Over which axis do the weights of one query add up to 1?")
-def softmax_over_queries(q, k, v, window):
+@changed(right, ("dim=-1)", "dim=-2)"))
+def softmax_over_queries():
     """Weights add up to 1 over the queries of a window."""
-    B, rows, columns, D = q.shape
-    m, n = window
-
-    def cut(x):
-        tiles = x.reshape(B, rows // m, m, columns // n, n, x.shape[-1])
-        return tiles.transpose(2, 3).reshape(-1, m * n, x.shape[-1])
-
-    out = (cut(q) @ cut(k).mT / math.sqrt(D)).softmax(dim=-2) @ cut(v)
-    tiles = out.reshape(B, rows // m, columns // n, m, n, -1)
-    return tiles.transpose(2, 3).reshape(B, rows, columns, -1)
 
 
 @exercise.alternative

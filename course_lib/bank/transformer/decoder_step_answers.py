@@ -1,5 +1,5 @@
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.bank.prelude import F, math, nn, torch
+from course_lib.bank.prelude import F, changed, math, nn, torch
 from course_lib.bank.transformer.decoder_step import exercise
 from course_lib.masks import causal_mask
 
@@ -23,11 +23,10 @@ def reference(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
     return F.layer_norm(x, (D,)) @ words.T, keys, values
 
 
-@exercise.mistake("A second token, and the first is cached: which row of `places` has it?")
-def always_from_the_first_place(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
-    """The tokens of a call are at the first places."""
+def right(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+    """Base of the mistakes, itself right."""
     (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[:T], []
+    x, grown = words[tokens] + places[S : S + T], []
     later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
     for layer, w in enumerate(w_qkv):
         q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
@@ -37,69 +36,36 @@ def always_from_the_first_place(tokens, keys, values, words, places, w_qkv, w_ou
         x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
         grown.append(torch.stack([k, v]))
     return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
+
+
+@exercise.mistake("A second token, and the first is cached: which row of `places` has it?")
+@changed(right, ("S : S +", ":"))
+def always_from_the_first_place():
+    """The tokens of a call are at the first places."""
 
 
 @exercise.mistake("One token behind ten cached ones: which keys does your mask let it see?")
-def mask_from_the_top_left(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+@changed(right, ("(S + 1)", "(1)"))
+def mask_from_the_top_left():
     """The first query sees the first key, however many keys are cached."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
 
 
 @exercise.mistake("What does the first of three tokens look at in training, and in writing?")
-def everything_is_seen(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+@changed(right, (".masked_fill(later, -torch.inf)", ""))
+def everything_is_seen():
     """The model writes from left to right, so that no mask is needed."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = q @ k.mT / math.sqrt(D / H)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
 
 
 @exercise.mistake("After attention, where is the word that a token began with?")
-def nothing_is_added(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+@changed(right, ("x + (scores", "(scores"))
+def nothing_is_added():
     """What attention finds takes the place of the stream."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[layer], k], 2), torch.cat([values[layer], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
 
 
 @exercise.mistake("Two tokens come one by one. Whose keys does the second layer meet?")
-def one_cache_for_all_layers(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
+@changed(right, ("layer], k", "0], k"), ("layer], v", "0], v"))
+def one_cache_for_all_layers():
     """Keys of earlier tokens are the same in all layers."""
-    (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]
-    x, grown = words[tokens] + places[S : S + T], []
-    later = torch.ones(T, S + T, dtype=torch.bool).triu(S + 1)
-    for layer, w in enumerate(w_qkv):
-        q, k, v = (F.layer_norm(x, (D,)) @ w[:, None]).unflatten(-1, (H, -1)).transpose(2, 3)
-        k, v = torch.cat([keys[0], k], 2), torch.cat([values[0], v], 2)
-        scores = (q @ k.mT / math.sqrt(D / H)).masked_fill(later, -torch.inf)
-        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_out[layer]
-        x = x + (F.layer_norm(x, (D,)) @ w_up[layer]).relu() @ w_down[layer]
-        grown.append(torch.stack([k, v]))
-    return F.layer_norm(x, (D,)) @ words.T, *torch.stack(grown, dim=1)
 
 
 @exercise.mistake("Reshape 2 tokens of 4 channels to 2 heads. Whose are the first head's?")

@@ -1,6 +1,6 @@
 from typing import Literal
 
-from course_lib.bank.prelude import math, nn, torch
+from course_lib.bank.prelude import changed, math, nn, torch
 from course_lib.bank.transformer.parameter_count import exercise
 from course_lib.training import count_parameters
 from course_lib.transformer import EncoderDecoder, TransformerConfig
@@ -30,15 +30,12 @@ def reference(
     return count_parameters(model) - encoder - decoder, encoder, decoder
 
 
-@exercise.mistake(
-    "Count the parameters of `nn.MultiheadAttention(8, 1)` and of `nn.MultiheadAttention(8, 4)`."
-)
-def heads_cost_extra(
+def right(
     source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
     norm="post", tied=True, shared=False,
 ):  # fmt: skip
-    """Each head has projections of full width."""
-    attention = n_heads * 3 * (d_model**2 + d_model) + d_model**2 + d_model
+    """Base of the mistakes, itself right."""
+    attention = 4 * (d_model**2 + d_model)
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
     last = 2 * d_model * (norm == "pre")
     words = target_vocab_size * (2 - tied) + source_vocab_size * (not shared)
@@ -47,6 +44,16 @@ def heads_cost_extra(
         n_layers * (attention + feed_forward + 4 * d_model) + last,
         n_layers * (2 * attention + feed_forward + 6 * d_model) + last,
     )
+
+
+@exercise.mistake(
+    "Count the parameters of `nn.MultiheadAttention(8, 1)` and of `nn.MultiheadAttention(8, 4)`."
+)
+@changed(
+    right, ("= 4 * (", "= n_heads * 3 * ("), ("+ d_model)", "+ d_model) + d_model**2 + d_model")
+)
+def heads_cost_extra():
+    """Each head has projections of full width."""
 
 
 @exercise.mistake("With what does a decoder look at the encoder, and what comes after it?")
@@ -79,69 +86,27 @@ def matrices_only(
 
 
 @exercise.mistake("Your numbers are short by a multiple of d_model. What is multiplied and added?")
-def norms_are_free(
-    source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
-    norm="post", tied=True, shared=False,
-):  # fmt: skip
+@changed(right, ("+ 4 * d_model) + last", ")"), ("+ 6 * d_model) + last", ")"))
+def norms_are_free():
     """A norm computes mean and variance, so that there is nothing to learn in it."""
-    attention = 4 * (d_model**2 + d_model)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    words = target_vocab_size * (2 - tied) + source_vocab_size * (not shared)
-    return (
-        words * d_model,
-        n_layers * (attention + feed_forward),
-        n_layers * (2 * attention + feed_forward),
-    )
 
 
 @exercise.mistake("With tied weights, how many matrices of target words are there in memory?")
-def tied_counted_twice(
-    source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
-    norm="post", tied=True, shared=False,
-):  # fmt: skip
+@changed(right, ("target_vocab_size * (2 - tied)", "2 * target_vocab_size"))
+def tied_counted_twice():
     """Tied matrices start equal and are two all the same."""
-    attention = 4 * (d_model**2 + d_model)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    last = 2 * d_model * (norm == "pre")
-    words = 2 * target_vocab_size + source_vocab_size * (not shared)
-    return (
-        words * d_model,
-        n_layers * (attention + feed_forward + 4 * d_model) + last,
-        n_layers * (2 * attention + feed_forward + 6 * d_model) + last,
-    )
 
 
 @exercise.mistake("Sinusoids come from a formula. Who would change them?")
-def positions_are_weights(
-    source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
-    norm="post", tied=True, shared=False,
-):  # fmt: skip
+@changed(right, ("words *", "(words + max_len * (2 - shared)) *"))
+def positions_are_weights():
     """A table of positions has a row to learn for each place."""
-    attention = 4 * (d_model**2 + d_model)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    last = 2 * d_model * (norm == "pre")
-    words = target_vocab_size * (2 - tied) + source_vocab_size * (not shared)
-    return (
-        (words + max_len * (2 - shared)) * d_model,
-        n_layers * (attention + feed_forward + 4 * d_model) + last,
-        n_layers * (2 * attention + feed_forward + 6 * d_model) + last,
-    )
 
 
 @exercise.mistake("Post-norm: what has happened to the output of the last block already?")
-def always_a_last_norm(
-    source_vocab_size, target_vocab_size, d_model, n_heads, d_ff, n_layers, max_len=1024,
-    norm="post", tied=True, shared=False,
-):  # fmt: skip
+@changed(right, (' * (norm == "pre")', ""))
+def always_a_last_norm():
     """Every stack ends with a norm of its own."""
-    attention = 4 * (d_model**2 + d_model)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    words = target_vocab_size * (2 - tied) + source_vocab_size * (not shared)
-    return (
-        words * d_model,
-        n_layers * (attention + feed_forward + 4 * d_model) + 2 * d_model,
-        n_layers * (2 * attention + feed_forward + 6 * d_model) + 2 * d_model,
-    )
 
 
 @exercise.alternative

@@ -1,5 +1,5 @@
 from course_lib.attention import scaled_dot_product_attention
-from course_lib.bank.prelude import Tensor, math, torch
+from course_lib.bank.prelude import Tensor, changed, math, torch
 from course_lib.bank.transformer.rotary_step import colleagues_rotary_step, exercise, turn
 from course_lib.masks import causal_mask
 
@@ -24,16 +24,21 @@ exercise.mistake("Several things are wrong. Begin with the first symptom: which 
 )
 
 
-@exercise.mistake("A model that writes calls you with one token at a time. Where is each?")
-def counts_from_zero(q, k, v, keys, values, base=10_000.0):
-    """Every call begins at position 0."""
+def right(q, k, v, keys, values, base=10_000.0):
+    """Base of the mistakes, itself right."""
     T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(T)
+    places = torch.arange(S, S + T)
     keys = torch.cat([keys, turn(k, places, base)], -2)
     values = torch.cat([values, v], -2)
     past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
     scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
     return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
+
+
+@exercise.mistake("A model that writes calls you with one token at a time. Where is each?")
+@changed(right, ("(S, S +", "("))
+def counts_from_zero():
+    """Every call begins at position 0."""
 
 
 @exercise.mistake("How often has the first key been turned after three of your calls?")
@@ -48,27 +53,15 @@ def turned_at_every_call(q, k, v, keys, values, base=10_000.0):
 
 
 @exercise.mistake("One new token behind ten cached ones: which keys does your mask let it see?")
-def mask_from_the_top_left(q, k, v, keys, values, base=10_000.0):
+@changed(right, ("tril(S)", "tril()"))
+def mask_from_the_top_left():
     """The first query sees the first key, however many keys are cached."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S, S + T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril()
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
 
 
 @exercise.mistake("Shift a whole text by 5 places. Should what is found in it change?")
-def values_turned_too(q, k, v, keys, values, base=10_000.0):
+@changed(right, ("v], -2)", "turn(v, places, base)], -2)"))
+def values_turned_too():
     """A position belongs to all three: query, key and value."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S, S + T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, turn(v, places, base)], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
 
 
 @exercise.mistake("Your scores are right once. What finds the next call in the cache?")
@@ -85,15 +78,9 @@ def cached_before_turning(q, k, v, keys, values, base=10_000.0):
 
 
 @exercise.mistake("The cached keys have positions 0 to S - 1. Which one comes next?")
-def one_too_far(q, k, v, keys, values, base=10_000.0):
+@changed(right, ("(S, S +", "(S + 1, S + T + 1) if S else torch.arange("))
+def one_too_far():
     """S keys are cached, the last of them at position S, so the next one is at S + 1."""
-    T, S = q.shape[-2], keys.shape[-2]
-    places = torch.arange(S + 1, S + T + 1) if S else torch.arange(T)
-    keys = torch.cat([keys, turn(k, places, base)], -2)
-    values = torch.cat([values, v], -2)
-    past = torch.ones(T, S + T, dtype=torch.bool).tril(S)
-    scores = turn(q, places, base) @ keys.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
 
 
 @exercise.alternative

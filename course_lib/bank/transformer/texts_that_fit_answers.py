@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import math
+from course_lib.bank.prelude import changed, math
 from course_lib.bank.transformer.texts_that_fit import exercise
 
 
@@ -19,54 +19,48 @@ def reference(
     return per_token, max(0, free // (per_token * n_tokens))
 
 
-@exercise.mistake("What is looked up with the weights, once the keys have been compared?")
-def keys_alone(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
-    """A key-value cache holds a vector for each token, layer and head."""
-    token = n_layers * n_kv_heads * d_head * bytes_each
+def right(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
+    """Base of the mistakes, itself right."""
+    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
     return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
+
+
+@exercise.mistake("What is looked up with the weights, once the keys have been compared?")
+@changed(right, ("token = 2 *", "token ="))
+def keys_alone():
+    """A key-value cache holds a vector for each token, layer and head."""
 
 
 @exercise.mistake("Which heads have keys of their own?")
-def all_query_heads(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
+@changed(right, ("n_kv_heads *", "n_heads *"))
+def all_query_heads():
     """Every query head keeps its keys and values, shared or not."""
-    token = 2 * n_layers * n_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
 
 
 @exercise.mistake("Eight query heads share two key heads. Is the number of groups what you count?")
-def size_of_a_group(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
+@changed(right, ("n_kv_heads *", "(n_heads // n_kv_heads) *"))
+def size_of_a_group():
     """As many heads are kept as query heads share one."""
-    token = 2 * n_layers * (n_heads // n_kv_heads) * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
 
 
 @exercise.mistake("A second layer projects keys from its own input. Where are they kept?")
-def one_layer(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2):
+@changed(right, ("* n_layers *", "*"))
+def one_layer():
     """All layers use the same cache."""
-    token = 2 * n_kv_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters * bytes_each) // (token * n_tokens))
 
 
 @exercise.mistake("Where does the model itself lie while it writes?")
-def model_takes_no_room(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
+@changed(
+    right, ("max(0, (memory - n_parameters * bytes_each)", "memory"), ("n_tokens))", "n_tokens)")
+)
+def model_takes_no_room():
     """All of the memory is for the cache."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, memory // (token * n_tokens)
 
 
 @exercise.mistake("You subtract a number of parameters from a number of bytes.")
-def a_byte_for_a_parameter(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
+@changed(right, ("* bytes_each)", ")"))
+def a_byte_for_a_parameter():
     """A parameter takes one unit of memory."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, max(0, (memory - n_parameters) // (token * n_tokens))
 
 
 @exercise.mistake("Is a text that fits in part one that fits? Try a memory that is a byte short.")
@@ -77,12 +71,9 @@ def rounded(memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_token
 
 
 @exercise.mistake("Can fewer texts fit than none?")
-def fewer_than_none(
-    memory, n_parameters, n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_each=2
-):
+@changed(right, ("max(0, (", "("), ("n_tokens))", "n_tokens)"))
+def fewer_than_none():
     """What is left is divided by what a text takes, whatever is left."""
-    token = 2 * n_layers * n_kv_heads * d_head * bytes_each
-    return token, (memory - n_parameters * bytes_each) // (token * n_tokens)
 
 
 @exercise.alternative

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import F, Tensor, torch
+from course_lib.bank.prelude import F, Tensor, changed, torch
 from course_lib.bank.vit.linear_from_conv import exercise
 
 
@@ -14,14 +14,19 @@ def reference(
     return matrix.flatten(1), new_bias
 
 
-@exercise.mistake("Convolve an image with a single bright pixel by hand. Which weight meets it?")
-def kernel_flipped(kernel, bias, mean, std, layout="channels first"):
-    """A convolution turns its kernel around before it multiplies."""
-    matrix = kernel.flip(2, 3) / std[:, None, None]
+def right(kernel, bias, mean, std, layout="channels first"):
+    """Base of the mistakes, itself right."""
+    matrix = kernel / std[:, None, None]
     new_bias = bias - (matrix * mean[:, None, None]).sum(dim=(1, 2, 3))
     if layout == "channels last":
         matrix = matrix.permute(0, 2, 3, 1)
     return matrix.flatten(1), new_bias
+
+
+@exercise.mistake("Convolve an image with a single bright pixel by hand. Which weight meets it?")
+@changed(right, ("/ std[:", ".flip(2, 3) / std[:"))
+def kernel_flipped():
+    """A convolution turns its kernel around before it multiplies."""
 
 
 @exercise.mistake("Your reshape moves no number. Should none move?")
@@ -32,23 +37,15 @@ def layout_ignored(kernel, bias, mean, std, layout="channels first"):
 
 
 @exercise.mistake("In which order do you list the pixels of a patch: row by row?")
-def columns_first(kernel, bias, mean, std, layout="channels first"):
+@changed(right, ("2, 3, 1", "3, 2, 1"))
+def columns_first():
     """With channels last, width comes before height."""
-    matrix = kernel / std[:, None, None]
-    new_bias = bias - (matrix * mean[:, None, None]).sum(dim=(1, 2, 3))
-    if layout == "channels last":
-        matrix = matrix.permute(0, 3, 2, 1)
-    return matrix.flatten(1), new_bias
 
 
 @exercise.mistake("Double the deviation of a channel. Should its weights double, or halve?")
-def multiplied(kernel, bias, mean, std, layout="channels first"):
+@changed(right, ("/ std[:", "* std[:"))
+def multiplied():
     """Undoing a division takes a multiplication."""
-    matrix = kernel * std[:, None, None]
-    new_bias = bias - (matrix * mean[:, None, None]).sum(dim=(1, 2, 3))
-    if layout == "channels last":
-        matrix = matrix.permute(0, 2, 3, 1)
-    return matrix.flatten(1), new_bias
 
 
 @exercise.mistake("By how much is a grey patch off, if its pixels all equal the mean?")
@@ -61,23 +58,15 @@ def bias_kept(kernel, bias, mean, std, layout="channels first"):
 
 
 @exercise.mistake("Is the mean divided by the deviation, too?")
-def mean_not_divided(kernel, bias, mean, std, layout="channels first"):
+@changed(right, ("(matrix", "(kernel"))
+def mean_not_divided():
     """The mean goes through the weights as they were."""
-    matrix = kernel / std[:, None, None]
-    new_bias = bias - (kernel * mean[:, None, None]).sum(dim=(1, 2, 3))
-    if layout == "channels last":
-        matrix = matrix.permute(0, 2, 3, 1)
-    return matrix.flatten(1), new_bias
 
 
 @exercise.mistake("Put a patch in whose pixels equal the mean. What should come out?")
-def mean_added(kernel, bias, mean, std, layout="channels first"):
+@changed(right, ("bias - (", "bias + ("))
+def mean_added():
     """What was subtracted from the pixels is given back in the bias."""
-    matrix = kernel / std[:, None, None]
-    new_bias = bias + (matrix * mean[:, None, None]).sum(dim=(1, 2, 3))
-    if layout == "channels last":
-        matrix = matrix.permute(0, 2, 3, 1)
-    return matrix.flatten(1), new_bias
 
 
 @exercise.alternative

@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import torch
+from course_lib.bank.prelude import changed, torch
 from course_lib.bank.vit.patchify import exercise
 from course_lib.vit.patches import patchify
 
@@ -14,43 +14,9 @@ def reshape_alone(images, patch_size):
     return images.reshape(B, (H // patch_size) * (W // patch_size), C * patch_size**2)
 
 
-@exercise.mistake("Which three numbers come first in your patch, and which in the task's?")
-def channels_last(images, patch_size):
-    """A patch is a list of pixels, each with its colours side by side."""
+def right(images, patch_size):
+    """Base of the mistakes, itself right."""
     B, C, H, W = images.shape
-    P = patch_size
-    if H % P or W % P:
-        raise ValueError("does not divide")
-    x = images.reshape(B, C, H // P, P, W // P, P)
-    return x.permute(0, 2, 4, 3, 5, 1).reshape(B, -1, C * P * P)
-
-
-@exercise.mistake("Try an image of 2 x 3 patches. Is your number 1 to the right of number 0?")
-def down_the_columns(images, patch_size):
-    """Patches may be listed column after column."""
-    B, C, H, W = images.shape
-    P = patch_size
-    if H % P or W % P:
-        raise ValueError("does not divide")
-    x = images.reshape(B, C, H // P, P, W // P, P)
-    return x.permute(0, 4, 2, 1, 3, 5).reshape(B, -1, C * P * P)
-
-
-@exercise.mistake("Print the first patch of `torch.arange(16).reshape(1, 1, 4, 4)`.")
-def patch_transposed(images, patch_size):
-    """Within a patch, rows and columns can be exchanged."""
-    B, C, H, W = images.shape
-    P = patch_size
-    if H % P or W % P:
-        raise ValueError("does not divide")
-    x = images.reshape(B, C, H // P, P, W // P, P)
-    return x.permute(0, 2, 4, 1, 5, 3).reshape(B, -1, C * P * P)
-
-
-@exercise.mistake("How many rows of patches has your grid in an image of 4 x 6, cut by 2?")
-def sides_swapped(images, patch_size):
-    """The last axis is the height."""
-    B, C, W, H = images.shape
     P = patch_size
     if H % P or W % P:
         raise ValueError("does not divide")
@@ -58,15 +24,34 @@ def sides_swapped(images, patch_size):
     return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, C * P * P)
 
 
+@exercise.mistake("Which three numbers come first in your patch, and which in the task's?")
+@changed(right, ("1, 3, 5", "3, 5, 1"))
+def channels_last():
+    """A patch is a list of pixels, each with its colours side by side."""
+
+
+@exercise.mistake("Try an image of 2 x 3 patches. Is your number 1 to the right of number 0?")
+@changed(right, ("2, 4, 1", "4, 2, 1"))
+def down_the_columns():
+    """Patches may be listed column after column."""
+
+
+@exercise.mistake("Print the first patch of `torch.arange(16).reshape(1, 1, 4, 4)`.")
+@changed(right, (", 3, 5)", ", 5, 3)"))
+def patch_transposed():
+    """Within a patch, rows and columns can be exchanged."""
+
+
+@exercise.mistake("How many rows of patches has your grid in an image of 4 x 6, cut by 2?")
+@changed(right, ("C, H, W", "C, W, H"))
+def sides_swapped():
+    """The last axis is the height."""
+
+
 @exercise.mistake("H becomes two axes. Which of them counts patches and which pixels?")
-def combed(images, patch_size):
+@changed(right, ("H // P,", "P, H // P,"), ("W // P,", "W //"), ("2, 4, 1, 3, 5", "3, 5, 1, 2, 4"))
+def combed():
     """It does not matter which of the two new axes is the patch's."""
-    B, C, H, W = images.shape
-    P = patch_size
-    if H % P or W % P:
-        raise ValueError("does not divide")
-    x = images.reshape(B, C, P, H // P, P, W // P)
-    return x.permute(0, 3, 5, 1, 2, 4).reshape(B, -1, C * P * P)
 
 
 @exercise.mistake("What has become of the last rows of an image that is too high?")

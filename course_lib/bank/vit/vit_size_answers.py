@@ -1,4 +1,4 @@
-from course_lib.bank.prelude import math, nn, torch
+from course_lib.bank.prelude import changed, math, nn, torch
 from course_lib.bank.vit.vit_size import exercise
 from course_lib.vit import ViTConfig, vit_costs
 
@@ -31,17 +31,22 @@ def reference(
     return parameters, multiplications
 
 
-@exercise.mistake("A gradient flows into the table of positions: what is it, then?")
-def table_is_free(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
-                  learned=True, pooling="cls"):  # fmt: skip
-    """Positions come from a formula, so they cost no parameters."""
+def right(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
+          learned=True, pooling="cls"):  # fmt: skip
+    """Base of the mistakes, itself right."""
     N, pixels, front = (image_size // patch_size) ** 2, 3 * patch_size**2, int(pooling == "cls")
     T = N + front
     block = 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + 5 * d_model
-    parameters = (pixels + 1 + front) * d_model + n_layers * block + 2 * d_model
+    parameters = (pixels + 1 + front + T * learned) * d_model + n_layers * block + 2 * d_model
     parameters += (d_model + 1) * n_classes
     products = 4 * T * d_model**2 + 2 * T * T * d_model + 2 * T * d_model * d_ff
     return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
+
+
+@exercise.mistake("A gradient flows into the table of positions: what is it, then?")
+@changed(right, ("+ T * learned)", ")"))
+def table_is_free():
+    """Positions come from a formula, so they cost no parameters."""
 
 
 @exercise.mistake("How many tokens enter the first block? Count them in the table, too.")
@@ -57,16 +62,9 @@ def class_forgotten(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_
 
 
 @exercise.mistake("How many numbers does a patch have, in an image with colours?")
-def grey(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
-         learned=True, pooling="cls"):  # fmt: skip
+@changed(right, ("** 2, 3 *", "** 2,"))
+def grey():
     """A patch has as many numbers as pixels."""
-    N, pixels, front = (image_size // patch_size) ** 2, patch_size**2, int(pooling == "cls")
-    T = N + front
-    block = 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + 5 * d_model
-    parameters = (pixels + 1 + front + T * learned) * d_model + n_layers * block + 2 * d_model
-    parameters += (d_model + 1) * n_classes
-    products = 4 * T * d_model**2 + 2 * T * T * d_model + 2 * T * d_model * d_ff
-    return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
 
 
 @exercise.mistake("Each projection is a matrix, and something is added to its product.")
@@ -83,29 +81,15 @@ def biases_forgotten(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n
 
 
 @exercise.mistake("Pre-norm: what comes out of the last block has not been normalised.")
-def no_last_norm(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
-                 learned=True, pooling="cls"):  # fmt: skip
+@changed(right, ("block + 2 * d_model", "block"))
+def no_last_norm():
     """All norms are in the blocks."""
-    N, pixels, front = (image_size // patch_size) ** 2, 3 * patch_size**2, int(pooling == "cls")
-    T = N + front
-    block = 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + 5 * d_model
-    parameters = (pixels + 1 + front + T * learned) * d_model + n_layers * block
-    parameters += (d_model + 1) * n_classes
-    products = 4 * T * d_model**2 + 2 * T * T * d_model + 2 * T * d_model * d_ff
-    return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
 
 
 @exercise.mistake("The weights are there. What are they multiplied with?")
-def scores_only(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
-                learned=True, pooling="cls"):  # fmt: skip
+@changed(right, ("2 + 2 *", "2 +"))
+def scores_only():
     """The square of the tokens comes in once, with the scores."""
-    N, pixels, front = (image_size // patch_size) ** 2, 3 * patch_size**2, int(pooling == "cls")
-    T = N + front
-    block = 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + 5 * d_model
-    parameters = (pixels + 1 + front + T * learned) * d_model + n_layers * block + 2 * d_model
-    parameters += (d_model + 1) * n_classes
-    products = 4 * T * d_model**2 + T * T * d_model + 2 * T * d_model * d_ff
-    return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
 
 
 @exercise.mistake("Twice as many tokens with the same weights: is that twice the work, or none?")
