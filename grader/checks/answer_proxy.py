@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from grader.checks.answer_host import AnswerHost
-from grader.checks.protocol import Handle, pack, unpack
+from grader.checks.protocol import pack, unpack
 
 
 class AnswerLost(Exception):
@@ -49,10 +49,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients of a call: one entry for each floating-point argument, and for each parameter."""
+    """Gradients of a call: one entry for each floating-point argument."""
 
     inputs: list[Tensor | None]
-    parameters: dict[str, Tensor | None]
 
 
 class AnswerProxy:
@@ -82,7 +81,7 @@ class AnswerProxy:
             self._refuses = before
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Reply:
-        """Call a function, or a method as ``handle.method("forward")``."""
+        """Call a function."""
         return self._ask("call", name, args, kwargs)
 
     def probe(
@@ -99,35 +98,19 @@ class AnswerProxy:
         pairs = [[[axis.start, axis.stop] for axis in place] for place in keep]
         return self._ask("parts", None, (), {}, keep=pairs)
 
-    def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:
-        """Construct an object on the answer's side; the reply's value is a :class:`Handle`."""
-        return self._ask("build", name, args, kwargs)
-
-    def load(self, handle: Handle, state: dict[str, Tensor]) -> Reply:
-        """Load ``state`` into the module behind ``handle``."""
-        return self._ask("load", None, (handle, state), {})
-
-    def state(self, handle: Handle) -> Reply:
-        """The state dict of the module behind ``handle``."""
-        return self._ask("state", None, (handle,), {})
-
     def seen(self) -> list[str]:
         """Torch's operators that ran in calls since this was last asked, if that is recorded."""
         names = self._ask("seen", None, (), {}).value
-        if not isinstance(names, list | None):
+        if not isinstance(names, list):
             raise AnswerLost("what it sent as names of operators makes no sense")
-        return [str(name) for name in names or ()]
-
-    def release(self) -> Reply:
-        """Forget all handles."""
-        return self._ask("release", None, (), {})
+        return list(map(str, names))
 
     def vjp(self, name: str, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Reply:
         """Gradients of ``sum(output * cotangent)``; the reply's value is a :class:`Gradients`."""
         reply = self._ask("vjp", name, (*args, cotangents), {})
-        if reply.error is not None or not isinstance(reply.value, dict):
+        if reply.error is not None or not isinstance(reply.value, list):
             return reply
-        return Reply(Gradients(**reply.value), reply.after, None)
+        return Reply(Gradients(reply.value), reply.after, None)
 
     def _ask(
         self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any], **more: Any

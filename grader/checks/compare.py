@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grader.checks.answer_proxy import Failure
-from grader.checks.protocol import Opaque
+from grader.checks.protocol import Opaque, mapped
 
 # Relative and absolute tolerance: wide enough for another order of the same sums.
 TOLERANCES = {
@@ -177,18 +177,15 @@ def kind(value: Any) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-def misfit(got: Any, want: Any, names: tuple[str, ...] = ()) -> str | None:
+def misfit(got: Any, want: Any, names: tuple[str, ...] = (), *, exact: bool = False) -> str | None:
     """Say how ``got`` differs from ``want`` in kind, number, shape and dtype of its values."""
-    return difference(_blank(got), _blank(want), names=names)
+    blank, needed = mapped(_blank, got), mapped(_blank, want)
+    return difference(blank, needed, exact=exact, names=names)
 
 
 def _blank(value: Any) -> Any:
     if isinstance(value, Tensor):
         return torch.zeros_like(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_blank, value))
-    if isinstance(value, dict):
-        return {key: _blank(item) for key, item in value.items()}
     if type(value) in (bool, str):
         return type(value)()
     return 0.0 if type(value) in (int, float) else value
