@@ -68,6 +68,12 @@ def unusual(names: Iterable[str]) -> list[str]:
 
 
 @cache
+def _operators() -> frozenset[str]:
+    """Full names of all that torch has, without overloads."""
+    return frozenset(name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names())
+
+
+@cache
 def _usual(name: str) -> bool:
     library, _, operator = name.partition("::")
     if library != "aten":
@@ -75,6 +81,8 @@ def _usual(name: str) -> bool:
     known = EVERYDAY.read_text(encoding="utf-8").split()
     if operator.rstrip("_") in known or operator.startswith(("_foreach_", "_fused_adam")):
         return True
+    if name not in _operators():
+        return False  # a name that the answer's process has made up
     packet = getattr(torch.ops.aten, operator)
     tags = {tag for form in packet.overloads() for tag in getattr(packet, form).tags}
     return bool(tags & {torch.Tag.pointwise, torch.Tag.core})

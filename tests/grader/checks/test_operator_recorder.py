@@ -95,3 +95,13 @@ def test_what_runs_in_threads_is_seen_as_well():
     """In a process of its own, since it stays so."""
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
     assert {"aten::erf", "aten::sinc"} <= set(done.stdout.split()), done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["aten::no_such", "aten::", "aten::name", "aten::__class__", "aten::a b", "aten::\0",
+     "aten::\ud800", "nonsense", ""],
+    ids=ascii,
+)  # fmt: skip
+def test_a_name_that_the_process_has_made_up_is_none_of_a_right_answer(name):
+    assert unusual([name, "aten::add"]) == [name]
