@@ -278,19 +278,6 @@ def out_of_memory(error: BaseException) -> bool:
     )
 
 
-def places(
-    draw: Callable[[int, int], int], axes: Sequence[tuple[int, ...]], number: int
-) -> list[tuple[slice, ...]]:
-    """Slices of a large tensor, as :meth:`grader.checks.trial.Trial.slices` gives them."""
-
-    def one(length: int, wide: int, step: int = 1) -> slice:
-        first = step * draw(0, (length - wide) // step)
-        return slice(first, first + wide)
-
-    many = number if any(length > wide for length, wide, *_ in axes) else 1
-    return [tuple(one(*axis) for axis in axes) for _ in range(many)]
-
-
 def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:
     """The slice of every tensor in a value: first and one past the last of each leading axis."""
     if type(value) in TENSORS:

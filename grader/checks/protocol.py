@@ -129,7 +129,8 @@ def items(value: Any) -> list[Any] | None:
 def mapped(change: Callable[[Any], Any], value: Any) -> Any:
     """A structure of lists, tuples and dicts with each of its values changed."""
     if isinstance(value, (list, tuple)):
-        return type(value)(mapped(change, part) for part in value)
+        kind = list if isinstance(value, list) else tuple  # a named tuple becomes a plain one
+        return kind(mapped(change, part) for part in value)
     if isinstance(value, dict):
         return {key: mapped(change, part) for key, part in value.items()}
     return change(value)

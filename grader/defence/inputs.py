@@ -42,11 +42,6 @@ class Input:
     draws: tuple[Call, ...]  # positional and named arguments
 
     @property
-    def hidden(self) -> bool:
-        """Tell whether there are random numbers that are not printed."""
-        return any("random numbers" in text for _, text in self.words)
-
-    @property
     def shapes(self) -> set[tuple[int, ...]]:
         """The shapes of the tensors among the arguments."""
         args, kwargs = self.draws[0]

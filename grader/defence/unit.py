@@ -7,7 +7,6 @@ import ast
 import builtins
 import re
 import symtable
-import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -125,10 +124,6 @@ class Unit:
             while last > node.lineno and text[last - 1].strip()[:1] in ("", "#"):
                 last -= 1
         return range(node.lineno, last + 1)
-
-    def printed(self, first: int, last: int) -> str:
-        """Lines as they stand, without their common margin."""
-        return textwrap.dedent("\n".join(self.text.splitlines()[first - 1 : last]))
 
 
 def _globals(source: str) -> set[str]:

@@ -34,7 +34,6 @@ class Session(Generic[Where]):
         self.until = time.monotonic() + seconds
         self.worker = self._begin()
         self.prefix: list[str] = []
-        self.restarts = 0
         self.killed = False
 
     def _begin(self) -> Where:
@@ -56,7 +55,6 @@ class Session(Generic[Where]):
         """Start over with what has run so far, without a cell that is fatal only now."""
         self.killed |= isinstance(lost, Killed)
         while time.monotonic() < self.until:
-            self.restarts += 1
             self.worker.end()
             self.worker = self._begin()
             survived: list[str] = []
