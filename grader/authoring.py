@@ -16,7 +16,7 @@ import hashlib
 import importlib
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -104,10 +104,15 @@ def sources(root: Path) -> list[Path]:
 
 def named(root: Path, name: str) -> Assignment:
     """The assignment of that name."""
+    return load(known(root, [name])[name], root)
+
+
+def known(root: Path, names: Iterable[str] = ()) -> dict[str, Path]:
+    """The sources of all assignments by name, among which are those named."""
     known = {source.stem: source for source in sources(root)}
-    if name not in known:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
-    return load(known[name], root)
+    if unknown := ", ".join(sorted({*names} - {*known})):
+        raise Refused(f"no assignment {unknown}; there are {', '.join(known) or 'none'}")
+    return known
 
 
 def load(source: Path, root: Path) -> Assignment:

@@ -4,8 +4,6 @@ nbgrader looks for the notebooks of a source before it calls any hook, but reads
 still. An option whose value is worked out when it is read is therefore the place to make them.
 """
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from grader.base.course import course
-from grader.checks import fixtures
+from grader.checks.fixtures import built
 from grader.checks.forbidden import during
 from grader.checks.operator_recorder import Recorder
 from grader.checks.probe import Bounded, Unanswered, out_of_memory, part
-from grader.checks.protocol import TENSORS, Fixture, ProtocolError, items, mapped, pack, unpack
+from grader.checks.protocol import TENSORS, ProtocolError, items, pack, unpack
 
 # Parts of the path of a file that no student wrote.
 _NOT_STUDENTS = (
@@ -190,13 +190,6 @@ class AnswerHost:
             return [None] * len(inputs)
         outs, cots = zip(*pairs, strict=True)
         return list(torch.autograd.grad(outs, inputs, cots, allow_unused=True))
-
-
-def built(values: Any) -> Any:
-    """Arguments with what their fixtures stand for."""
-    return mapped(
-        lambda v: fixtures.build(v.name, v.params) if isinstance(v, Fixture) else v, values
-    )
 
 
 def _unanswered(error: Unanswered) -> bytes:

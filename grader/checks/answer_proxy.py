@@ -4,8 +4,6 @@
 channel alone differs. What cannot cross a process boundary passes no check at home either.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -66,7 +64,7 @@ class AnswerProxy:
         cls,
         namespace: Mapping[str, Any],
         hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
-    ) -> AnswerProxy:
+    ) -> "AnswerProxy":
         """A proxy in this process; ``hiding`` is entered with the names while an answer runs."""
         return cls(AnswerHost(namespace, hiding=hiding).answer)
 

@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grader.checks.protocol import Fixture, mapped
+
 
 def normal(shape: list[int], seed: int, dtype: str = "float32") -> Tensor:
     """Standard normal numbers of this shape."""
@@ -15,8 +17,14 @@ def normal(shape: list[int], seed: int, dtype: str = "float32") -> Tensor:
 FIXTURES = {"normal": normal}
 
 
-def build(name: str, params: dict[str, Any]) -> Any:
-    """Build a named fixture."""
-    if name not in FIXTURES:
-        raise KeyError(f"no fixture {name!r}; there are {', '.join(sorted(FIXTURES))}")
-    return FIXTURES[name](**params)
+def built(values: Any) -> Any:
+    """A structure with what its fixtures stand for."""
+    return mapped(_built, values)
+
+
+def _built(value: Any) -> Any:
+    if not isinstance(value, Fixture):
+        return value
+    if value.name not in FIXTURES:
+        raise KeyError(f"no fixture {value.name!r}; there are {', '.join(sorted(FIXTURES))}")
+    return FIXTURES[value.name](**value.params)

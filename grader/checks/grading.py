@@ -1,7 +1,5 @@
 """Grading an answer to one exercise: every property is tried, and the verdicts become a report."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

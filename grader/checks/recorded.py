@@ -6,8 +6,6 @@ seeds, and what each known mistake came to under these seeds, its verdicts and a
 returned.
 """
 
-from __future__ import annotations
-
 import copy
 import gzip
 import hashlib
@@ -50,7 +48,7 @@ class Sketch:
     within: Tensor  # how far each may be off, by the tolerance of comparisons, ``(n,)``
 
     @classmethod
-    def of(cls, values: Any) -> Sketch:
+    def of(cls, values: Any) -> "Sketch":
         """The sketch of a structure of values."""
         form: list[str] = []
         sums: list[tuple[float, float]] = []
@@ -59,16 +57,16 @@ class Sketch:
         table = torch.tensor(sums, dtype=torch.float64).reshape(-1, 2)
         return cls(digest, table[:, 0].clone(), table[:, 1].clone())
 
-    def far(self, other: Sketch) -> float:
+    def far(self, other: "Sketch") -> float:
         """Measure how far another one of the same form is, in units of what is allowed."""
         off = (self.sums - other.sums).abs() / self.within.clamp(min=1e-300)
         return float(off.max()) if len(off) else 0.0
 
-    def fits(self, other: Sketch, slack: float = 1) -> bool:
+    def fits(self, other: "Sketch", slack: float = 1) -> bool:
         """Tell whether the other is one of the same values, as far as rounding can tell."""
         return self.form == other.form and self.far(other) <= slack
 
-    def rounded(self) -> Sketch:
+    def rounded(self) -> "Sketch":
         """The same with no more digits than a comparison can tell; what is left takes less room."""
         step = (self.within.log2().floor() - 4).exp2()
         return Sketch(
@@ -80,7 +78,7 @@ class Sketch:
         return {"form": self.form, "sums": self.sums, "within": self.within}
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Sketch:
+    def read(cls, data: Mapping[str, Any]) -> "Sketch":
         """Digest from :meth:`data`."""
         return cls(data["form"], data["sums"], data["within"])
 
@@ -236,7 +234,7 @@ class Records:
         return gzip.compress(sized, mtime=0)
 
     @classmethod
-    def read(cls, content: bytes) -> Records:
+    def read(cls, content: bytes) -> "Records":
         """Record that :meth:`write` has written."""
         records, frames, start = cls(), gzip.decompress(content), 0
         while start < len(frames):

@@ -4,8 +4,6 @@ Exit codes: 0 done; 1 done, and something is wrong with what was looked at; 2 th
 could not be carried out; 130 interrupted. A fault of the program keeps its traceback.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import errno
@@ -60,26 +58,14 @@ def parser(
     more: Sequence[ModuleType] = (),
     groups: Mapping[str, Group] = GROUPS,
     description: str = "Release, check and grade assignments.",
-) -> Course:
+) -> "Course":
     """The whole command line.
 
     ``more``: the course's own modules of commands, each with a ``register``; ``groups``: all
     commands of both.
     """
     # Imported only here, where :func:`main` hears Ctrl-C already.
-    from grader.cli import (
-        analyse,
-        check,
-        defend,
-        grading,
-        handout,
-        hub,
-        lms,
-        prove,
-        rubric,
-        term,
-        walls,
-    )
+    from grader.cli import grading, hub, review, student, term, walls
 
     top = Course(
         groups,
@@ -99,8 +85,7 @@ def parser(
         parser.set_defaults(handler=handler)
         return parser
 
-    own = (check, prove, grading, rubric, lms, handout, term, analyse, defend, walls, hub)
-    for module in (*own, *more):
+    for module in (student, grading, review, term, walls, hub, *more):
         module.register(add)
     explain = add("help", top.run_help, "list the commands of a group, or explain one command")
     explain.add_argument("name", nargs="?", help=f"a command, or {', '.join(groups)}")

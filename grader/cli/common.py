@@ -1,7 +1,5 @@
 """Shared code of the commands: finding the checkout, printing reports, options, exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import io
@@ -164,3 +162,9 @@ def add_db(parser: Command) -> None:
         help="address of the gradebook, as in nbgrader's CourseDirectory.db_url (default: the"
         " variable COURSE_GRADEBOOK, else gradebook.db in the course folder)",
     )
+
+
+def add_dry(parser: Command) -> None:
+    """Add ``--dry-run``, and ``--json`` for what it prints."""
+    parser.flags(dry_run="print what would be done, change nothing")
+    add_json(parser)

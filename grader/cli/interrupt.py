@@ -1,7 +1,5 @@
 """Ctrl-C that is not lost, whatever it comes upon."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -43,7 +41,7 @@ class Interrupt:
         if not issubclass(what.exc_type, KeyboardInterrupt):
             self.unraisable(what)
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> "Interrupt":
         """Handle the signal; outside the main thread that is left to the one who may."""
         if threading.current_thread() is threading.main_thread():
             self.before = signal.signal(signal.SIGINT, self._press)

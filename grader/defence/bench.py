@@ -1,7 +1,5 @@
 """One hand-in at work in the sandbox: its cells run, and its answers can be tried and changed."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import secrets
@@ -77,7 +75,7 @@ class Bench:
         return report
 
     @cached_property
-    def traces(self) -> list[list[Trace]]:
+    def traces(self) -> "list[list[Trace]]":
         """Bench for all draws of each input of its exercise."""
         # Drawn: an answer that looks for what watches it would run in another way than on paper.
         mark = secrets.token_hex(8)
@@ -123,7 +121,7 @@ class Trace:
         self.raised = raised
 
     @classmethod
-    def of(cls, tracer: str, proxy: AnswerProxy, function: str, call: Call) -> Trace:
+    def of(cls, tracer: str, proxy: AnswerProxy, function: str, call: Call) -> "Trace":
         """Trace one call of an answer that :func:`.unit.instrumented` has prepared."""
         result = outcome(proxy, tracer, ((function, *call[0]), call[1]))
         if isinstance(result, Failure) or not isinstance(result, dict) or not result.get("whole"):

@@ -1,7 +1,5 @@
 """Caps on the memory and number of all processes of a worker together, where the kernel lets us."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from dataclasses import dataclass, field
@@ -24,7 +22,7 @@ class Group:
     made: list[Path] = field(default_factory=list)
 
     @classmethod
-    def create(cls) -> Group:
+    def create(cls) -> "Group":
         """Make the groups' parent, in either version of control groups; empty if not allowed."""
         name = f"course-{os.getpid()}"
         for wanted in ([_ROOT / "memory" / name, _ROOT / "pids" / name], [_ROOT / name]):

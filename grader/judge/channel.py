@@ -1,7 +1,5 @@
 """The judge's end of a worker: speak to it within a deadline, end it and its children."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -174,7 +172,7 @@ class Worker:
         self.socket.close()
         os.close(self.ended)
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *_: object) -> None:

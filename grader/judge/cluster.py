@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
 from grader.judge import judge_process
-from grader.judge.forkserver import JudgeDied, WorkerFailed
+from grader.judge.forkserver import WorkerFailed
 from grader.judge.results import Files, Task, Verdict
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Cluster:
 
     def judge_all(
         self, marker: Marker, tasks: Sequence[Task]
-    ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
+    ) -> Generator[tuple[Task, tuple[Verdict, Files]], None, None]:
         """Judge many submissions, as many at a time as there are workers.
 
         Yields each task with what came of it, as they finish.
@@ -135,7 +135,7 @@ class Cluster:
                 while waiting:
                     try:
                         future = self._next(client, answers)
-                        done = self._answer(future)
+                        done = self._answer(future, marker, out[future])
                     except _Lost:
                         # The scheduler is gone, and with it all that it knew.
                         self.tell(
@@ -176,7 +176,7 @@ class Cluster:
         except _CUT:
             return True  # That the scheduler is gone is seen at the next look.
 
-    def _answer(self, future: Any) -> tuple[Verdict, Files] | JudgeDied:
+    def _answer(self, future: Any, marker: Marker, task: Task) -> tuple[Verdict, Files]:
         try:
             if future.status not in ("finished", "error"):
                 raise _Lost
@@ -186,9 +186,9 @@ class Cluster:
             raise _Lost from None  # It was on its way here.
         if error:
             if isinstance(error, self._dask.KilledWorker):
-                return JudgeDied("worker after worker ended while at work on it")
+                return marker.lost(task, "worker after worker ended while at work on it")
             raise WorkerFailed(
                 f"a worker at {self.address} cannot judge: {type(error).__name__}: {error}."
                 " Scheduler and workers need the same installation as this command"
             )
-        return judge_process.answer(answer)
+        return judge_process.answer(answer, marker, task)

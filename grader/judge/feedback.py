@@ -1,7 +1,5 @@
 """The page a student gets: one file, no script, nothing of it alive that a student wrote."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools

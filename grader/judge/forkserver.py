@@ -1,7 +1,5 @@
 """The judge's side of the warm parent: start it once, ask it for workers, end it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -58,10 +56,6 @@ class WorkerFailed(Refused, RuntimeError):
 
 class ForkServerLost(RuntimeError):
     """The warm parent is gone; a new one has to be started."""
-
-
-class JudgeDied(Refused, RuntimeError):
-    """The process that judged a submission was killed, each time it was tried."""
 
 
 class ForkServer:
@@ -195,7 +189,7 @@ class ForkServer:
         with contextlib.suppress(OSError):
             self.folder.cleanup()
 
-    def __enter__(self) -> ForkServer:
+    def __enter__(self) -> "ForkServer":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@
 and the references and never executes anything a student wrote.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

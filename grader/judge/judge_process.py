@@ -1,9 +1,9 @@
 """Where a worker of a cluster judges: a process of its own, one submission after the other.
 
 A worker runs threads, and a process with threads cannot be forked as the grader forks. So it keeps
-a judge process, which has the warm parent and judges what it is handed, with the same unit of work
-as on one machine. This module imports next to nothing, because every worker and the scheduler load
-it; what is said crosses them as bytes.
+a judge process, which hands what it is asked to a :class:`~grader.judge.pool.Pool` of one judge, as
+a command on one machine does to a pool of several. This module imports next to nothing, because
+every worker and the scheduler load it; what is said crosses them as bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from grader.base.errors import Refused
 
 if TYPE_CHECKING:
     from grader.judge.channel import Limits
-    from grader.judge.forkserver import ForkServer, JudgeDied
     from grader.judge.marking import Marker
+    from grader.judge.pool import Pool
     from grader.judge.results import Files, Task, Verdict
 
 # Tries of a submission on which a judge process or its warm parent ended.
@@ -45,18 +45,18 @@ def request(marker: Marker, task: Task, *, walls: bool) -> bytes:
     return pickle.dumps((name, task, seed, engine, marker.limits, walls))
 
 
-def answer(content: bytes) -> tuple[Verdict, Files] | JudgeDied:
+def answer(content: bytes, marker: Marker, task: Task) -> tuple[Verdict, Files]:
     """Result of :func:`judge`, read.
 
     Raises:
         WorkerFailed: The worker cannot judge anything.
     """
-    from grader.judge.forkserver import JudgeDied, WorkerFailed
+    from grader.judge.forkserver import WorkerFailed
 
     kind, result = pickle.loads(content)
     if kind == "failed":
         raise WorkerFailed(result)
-    return result if kind == "done" else JudgeDied(result)
+    return result if kind == "done" else marker.lost(task, result)
 
 
 def judge(request: bytes) -> bytes:
@@ -113,15 +113,15 @@ class _JudgeServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.forkserver: ForkServer | None = None
-        self.walls = True
+        self.pools = contextlib.ExitStack()
+        self.pool: dict[bool, Pool] = {}
         self.markers: dict[tuple[str, str, str], Marker] = {}
 
     def handle(
         self, assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
     ) -> tuple[str, tuple[Verdict, Files] | str]:
         """Judge; arguments are what :func:`request` packs."""
-        from grader.judge.forkserver import ForkServerLost, WorkerFailed
+        from grader.judge.forkserver import WorkerFailed
 
         try:
             marker = self._marker(assignment, seed, limits)
@@ -131,12 +131,8 @@ class _JudgeServer:
                     " the command that asks it. Nothing was mixed: update both and start the worker"
                     " again"
                 )
-            for _ in range(ATTEMPTS):
-                try:
-                    return "done", marker.judge(task, self._warm(walls), 0)
-                except ForkServerLost:
-                    self.leave()
-            return "died", "the warm parent of the worker ended again and again"
+            [(_, done)] = self._pool(walls).judge_all(marker, [task])
+            return "done", done
         except (WorkerFailed, ValueError, OSError) as error:
             return "failed", f"the worker on {socket.gethostname()}: {error}"
 
@@ -149,21 +145,13 @@ class _JudgeServer:
             self.markers = {key: Marker(checkout(), assignment, seed, limits)}
         return self.markers[key]
 
-    def _warm(self, walls: bool) -> ForkServer:
-        from grader.judge.doctor import behind_walls
-        from grader.judge.forkserver import ForkServer
+    def _pool(self, walls: bool) -> Pool:
+        from grader.judge import pool
 
-        if self.forkserver and self.walls != walls:
-            self.leave()
-        if not self.forkserver:
-            self.forkserver = behind_walls(ForkServer(self.folder / "kits", walls=walls))
-            self.walls = walls
-        return self.forkserver
-
-    def leave(self) -> None:
-        if self.forkserver:
-            self.forkserver.end()
-        self.forkserver = None
+        if walls not in self.pool:
+            self.pools.close()
+            self.pool = {walls: self.pools.enter_context(pool.of_kits(self.folder, walls=walls))}
+        return self.pool[walls]
 
 
 def checkout() -> Path:
@@ -186,17 +174,13 @@ def main(descriptor: int, parent: int) -> None:
         return  # It was killed before this one could ask to be told.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     fast_imports.load("grader.judge.marking")
-    import torch
-
-    torch.set_num_threads(1)
     link = Connection(descriptor)
     with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
         server = _JudgeServer(Path(folder))
-        with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
+        with contextlib.suppress(EOFError, OSError), contextlib.closing(link), server.pools:
             while True:
                 request = pickle.loads(link.recv_bytes())
                 link.send_bytes(pickle.dumps(server.handle(*request)))
-        server.leave()
 
 
 if __name__ == "__main__":

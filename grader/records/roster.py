@@ -14,7 +14,7 @@ from nbgrader.api import Student
 from sqlalchemy import NullPool, create_engine, inspect, select
 
 from grader.base.errors import Refused
-from grader.base.files import write_whole
+from grader.base.files import read_json, write_whole
 from grader.intake.parsing import plain, unmarked
 from grader.judge.results import as_text, read_verdict
 from grader.records import database, gradebook
@@ -58,16 +58,17 @@ def facts(course: Path) -> Facts:
     The first by student; the others by assignment, or by system and assignment, and then by
     student.
     """
-    path = course / FILE
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        parts = ("students", "collected", "sent")
-        return {p: {k: {**row} for k, row in facts.get(p, {}).items()} for p in parts}
-    except (ValueError, AttributeError, TypeError) as error:
-        raise Refused(
-            f"{path}: {error}. The file is damaged: put a copy of it back from a backup; without"
-            " one, move it away, and import the roster again"
-        ) from None
+    remedy = (
+        "put a copy of it back from a backup; without one, move it away, and import the roster"
+        " again"
+    )
+    parts = ("students", "collected", "sent")
+    return read_json(
+        course / FILE,
+        remedy,
+        lambda facts: {p: {k: {**row} for k, row in facts.get(p, {}).items()} for p in parts},
+        {},
+    )
 
 
 def keep(course: Path, known: Facts) -> None:
@@ -169,10 +170,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
         if source.name == old:
             source.rmdir()
     for path in sorted(course.glob("defence/*/sheets.json")):
-        try:
-            sheets = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise Refused(f"{path} is damaged ({error}): remove {path.parent}") from None
+        sheets = read_json(path, f"remove {path.parent}", dict)
         for page in path.parent.glob("*/*.html"):
             if page.stem == old:
                 moved.append(_into(page, page.with_name(f"{new}.html"), course))

@@ -1,7 +1,5 @@
 """Agreement of two markers about the same answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

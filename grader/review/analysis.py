@@ -9,8 +9,6 @@ correlation: Guilford (1953, Educational and Psychological Measurement 13, 87-93
 of the same exercise are left out of the rest: they fall together, and would speak for each other.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
@@ -76,9 +74,7 @@ def analyse(
     The course folder of another term, ``beside``, is compared with. Without names, pseudonyms are
     drawn anew for each call.
     """
-    every = [source.stem for source in authoring.sources(root)]
-    if unknown := sorted({*names} - {*every}):
-        raise Refused(f"no assignment {', '.join(unknown)}; there are {', '.join(every)}")
+    every = authoring.known(root, names)
     if beside and beside.resolve() == course.resolve():
         raise Refused(f"{beside} is the same course folder: wanted that of another term")
     graded = {path.parent.name for path in course.glob("autograded/*/*/*.ipynb")}

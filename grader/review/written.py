@@ -4,8 +4,6 @@ Each answer has a key, which hides whose it is and belongs to one text: when a s
 another one, what was meant for the old text is not taken for the new one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -20,7 +18,7 @@ from nbgrader.utils import is_solution
 
 from grader import authoring, rubrics
 from grader.base.errors import Refused
-from grader.base.files import write_whole
+from grader.base.files import read_json, write_whole
 from grader.cells import id_of
 from grader.judge.feedback import written_beside
 from grader.records import gradebook
@@ -28,6 +26,7 @@ from grader.records.course_folder import lock
 from grader.review.agreement import Agreement, agreement
 
 SECOND = "second-marks"
+REMEDY = "put a copy of it back from a backup, or move it away and mark again"
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,7 @@ class WrittenAnswer:
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
     """The questions in writing of an assignment."""
-    names = [source.stem for source in authoring.sources(root)]
-    if name not in names:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+    authoring.known(root, [name])
     if not (by_cell := rubrics.load(root, name)):
         raise Refused(f"{name}: {root / rubrics.FILE} has no rubric for it")
     return by_cell
@@ -215,18 +212,16 @@ class SecondLook(WrittenQuestion):
         return self.course / SECOND / f"{self.name}.json"
 
     def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
-        return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        return read_json(self._path, REMEDY, dict, {})
 
     def _theirs(self) -> dict[str, WrittenMark]:
         """Marks by key."""
-        try:
-            rows = self._file().get(self.cell, {})
-            return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Refused(
-                f"{self._path} is damaged ({error}): put a copy of it back from a backup, or move"
-                " it away and mark again"
-            ) from None
+
+        def marks(file: dict[str, Any]) -> dict[str, WrittenMark]:
+            rows = file.get(self.cell, {}).items()
+            return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows}
+
+        return read_json(self._path, REMEDY, marks, {})
 
 
 def stands(mark: WrittenMark, answer: WrittenAnswer | None) -> bool:

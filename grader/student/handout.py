@@ -15,7 +15,7 @@ from pathlib import Path
 from grader import MANIFEST, assistants, authoring
 from grader.base.course import FILE, HERE, course
 from grader.base.errors import Refused
-from grader.base.files import recover, replaced
+from grader.base.files import read_json, recover, replaced
 from grader.checks.exercise import identifiers
 from grader.judge.sandbox_package import lay_out, parts
 from grader.student import library_apart, recording
@@ -90,14 +90,10 @@ class Plan:
 
 def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
     """Names of assignments, from names or their numbers; all when nothing is asked."""
-    names = [source.stem for source in authoring.sources(root)]
-    chosen = []
-    for name in asked or names:
-        match = [k for k in names if name in (k, k.partition("_")[0])]
-        if not match:
-            raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
-        chosen += match
-    return tuple(sorted(set(chosen)))
+    every = authoring.known(root)
+    numbered = {name.partition("_")[0]: name for name in every}
+    chosen = {numbered.get(name, name) for name in asked}
+    return tuple(sorted(chosen or every)) if authoring.known(root, chosen) else ()
 
 
 def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
@@ -175,13 +171,12 @@ def files(
 
 
 def _manifest(folder: Path) -> dict[str, str]:
-    try:
-        facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return {str(name): str(digest) for name, digest in facts["files"].items()}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refused(f"{folder / MANIFEST} is damaged ({error}): name another folder") from None
+    return read_json(
+        folder / MANIFEST,
+        "name another folder",
+        lambda facts: {str(name): str(digest) for name, digest in facts["files"].items()},
+        {"files": {}},
+    )
 
 
 def _digest(content: bytes) -> str:

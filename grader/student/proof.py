@@ -5,8 +5,6 @@ if the maker wants that shown. It is signed by a key made for it alone (Ed25519,
 can change the file and keep its key.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Judging a proof again: nothing in it is believed, and its code is a stranger's."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""``course rubric``: marking of written answers, question by question."""
+"""``course analyse``, ``similar``, ``rubric`` and ``defend``: a graded class, looked at."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
-from grader.cli.common import Add, add_db, add_json, checkout, emit
+from grader.cli.common import Add, add_db, add_json, checkout, emit, jobs
 
 if TYPE_CHECKING:
     from grader.review.written import WrittenAnswer, WrittenQuestion
@@ -19,7 +19,39 @@ ASKED = "points (1 3: all of these; 2=0.5: some; 0: none; Enter: later; q: stop)
 
 
 def register(add: Add) -> None:
-    """Add the command."""
+    """Add the commands."""
+    analyse = add(
+        "analyse",
+        run_analyse,
+        "show what a graded class has understood, by requirement, mistake and outcome",
+    )
+    analyse.add_argument(
+        "assignment",
+        nargs="*",
+        help="for example 03_attention (default: all that have been graded)",
+    )
+    analyse.option(
+        "--course", "folder that contains autograded/ (default: the checkout)", type=Path
+    )
+    analyse.option("--beside DIR", "course folder of another term to compare with", type=Path)
+    analyse.flags(
+        no_names="replace students' names by pseudonyms, drawn again in each run",
+        dry_run="print the summary, write nothing",
+    )
+    analyse.option("--publish CLASS", "publish the class experiment's result under this name", "")
+    add_json(analyse)
+
+    similar = add(
+        "similar",
+        run_similar,
+        "list submissions that a person should compare; it accuses nobody",
+    )
+    similar.add_argument("assignment", help="for example 03_attention")
+    similar.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    similar.option("--least PERCENT", "smallest share to list (default: 50)", 50, type=float)
+    similar.option("--most N", "largest number of pairs (default: 30)", 30)
+    add_json(similar)
+
     rubric = add(
         "rubric",
         run_rubric,
@@ -47,6 +79,73 @@ def register(add: Add) -> None:
     rubric.flags(dry_run="print what would be done, change nothing")
     add_db(rubric)
     add_json(rubric)
+
+    defend = add(
+        "defend", run_defend, "print questions for each student about their own code, with a key"
+    )
+    defend.add_argument("assignment", help="for example 03_attention")
+    defend.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
+    defend.option("--student ID", "only these students", nargs="+")
+    defend.option("--jobs N", "submissions at a time (default: one per core)", type=int)
+    defend.flags(dry_run="print what would be made, write nothing")
+    add_json(defend)
+
+
+def run_analyse(arguments: argparse.Namespace) -> int:
+    """Analyse, write the page, and print a summary."""
+    from grader.intake.parsing import plain
+    from grader.review import analysis, class_experiment
+
+    root = checkout()
+    course = arguments.course or root
+    facts = analysis.analyse(
+        course, root, arguments.assignment, beside=arguments.beside, no_names=arguments.no_names
+    )
+    for one in facts["experiments"] if arguments.publish and not arguments.dry_run else ():
+        class_experiment.publish(root, one, arguments.publish)
+    page = None if arguments.dry_run else analysis.write(course, facts)
+    done = f"page {page}, tables beside it" if page else "nothing written (dry run)"
+    many = f"{len(facts['students'])} students, {len(facts['requirements'])} requirements"
+    facts["page"] = page and str(page)
+    emit(arguments, facts, *map(plain, analysis.lines(facts)), f"{many}; {done}")
+    return 0
+
+
+def run_similar(arguments: argparse.Namespace) -> int:
+    """Print pairs, and write the page that shows their passages."""
+    from grader import authoring
+    from grader.intake.parsing import plain
+    from grader.review import similarity
+
+    root = checkout()
+    course = arguments.course or root
+    assignment = authoring.named(root, arguments.assignment)
+    report = similarity.compare(
+        course, assignment, least=arguments.least / 100, most=arguments.most
+    )
+    page = similarity.write(report, course / "summary")
+    pairs = [*report.pairs, *report.near_solution]
+    lines = []
+    for pair in pairs:
+        cells = ", ".join(m.exercise.removesuffix("-solution") for m in pair.matches)
+        names = " and ".join(map(plain, pair.students))
+        lines.append(f"  {100 * pair.share:4.0f} %  {names}: {cells}")
+    for student, why in report.left_out.items():
+        lines.append(f"  not compared: {plain(student)}: {plain(why)}")
+    facts = {
+        "assignment": report.name,
+        "compared": report.compared,
+        "pairs": [
+            {"students": p.students, "share": round(p.share, 4),
+             "cells": [m.exercise for m in p.matches]}
+            for p in pairs
+        ],
+        "left_out": report.left_out,
+        "page": str(page),
+    }  # fmt: skip
+    line = f"{report.compared} compared, {len(pairs)} pairs to look at: {page}"
+    emit(arguments, facts, *lines, line)
+    return 0
 
 
 def run_rubric(arguments: argparse.Namespace) -> int:
@@ -163,3 +262,46 @@ def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
         print(f"  {error}")
         return None
     return tuple(given.values())
+
+
+def run_defend(arguments: argparse.Namespace) -> int:
+    """Make the new sheets, and list students with fewer questions than usual, with the reason."""
+    from tqdm import tqdm
+
+    from grader.defence.paper import QUESTIONS, Defence
+    from grader.intake.parsing import plain
+
+    many = jobs(arguments)
+    root = checkout()
+    defence = Defence(
+        arguments.course or root,
+        root,
+        arguments.assignment,
+        only=arguments.student,
+        dry_run=arguments.dry_run,
+    )
+    todo = defence.todo()
+    if arguments.dry_run:
+        facts = {"to_make": todo, "stand": len(defence.tasks) - len(todo)}
+        line = f"{len(todo)} of {len(defence.tasks)} sheets to make"
+        emit(arguments, facts, *(f"  {plain(name)}" for name in todo), line)
+        return 0
+    tqdm.monitor_interval = 0  # its thread would be there when judges are forked
+    with tqdm(total=len(todo), unit="sheet", disable=arguments.json) as bar:
+
+        def say() -> None:
+            bar.update()
+            arguments.interrupt.check()
+
+        sheets = defence.make(many, say)
+    short = {n: s.reason for n, s in sheets.items() if len(s.questions) < QUESTIONS}
+    lines = [
+        f"  {plain(name)}: {len(sheets[name].questions)} questions; {plain(why)}"
+        for name, why in short.items()
+    ]
+    asked = sum(len(sheet.questions) for sheet in sheets.values())
+    facts = {"sheets": len(sheets), "made": len(todo), "questions": asked, "fewer": short,
+             "folder": str(defence.folder)}  # fmt: skip
+    line = f"{len(sheets)} sheets, {asked} questions, made now {len(todo)}: {defence.folder}"
+    emit(arguments, facts, *lines, line)
+    return 0

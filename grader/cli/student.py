@@ -1,15 +1,38 @@
-"""``course prove`` and ``course verify``: a learner's answers, for whoever wants to see them."""
+"""``course check``, ``reset``, ``prove`` and ``verify``: what a learner does with a notebook."""
 
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.base.errors import Refused
-from grader.cli.common import FOUND_WRONG, Add, add_json, emit, say, sources
+from grader.cli.common import FOUND_WRONG, Add, add_dry, add_json, emit, say, sources, visible
 
 
 def register(add: Add) -> None:
     """Add the commands."""
+    check = add(
+        "check", run_check, "run a notebook from top to bottom and print the grader's verdict"
+    )
+    check.add_argument(
+        "notebook", type=Path, help="for example exercises/03_attention/03_attention.ipynb"
+    )
+    check.option("--seconds N", "time limit of a cell in seconds (default: 120)", 120)
+    add_json(check)
+
+    reset = add(
+        "reset", run_reset, "restore missing parts of a notebook, or one cell as it was handed out"
+    )
+    reset.add_argument("notebook", type=Path)
+    reset.add_argument(
+        "cell",
+        nargs="?",
+        default="",
+        help="an exercise such as attention.scaled_dot_product, a cell's id, or a function; its"
+        " cells are restored whole. Without it, answers are kept",
+    )
+    reset.flags(all="restore every released cell whole")
+    add_dry(reset)
+
     prove = add("prove", run_prove, "pack your answers into a signed file that others can verify")
     prove.add_argument(
         "notebook", nargs="+", type=Path, help="for example exercises/03_attention/…"
@@ -27,6 +50,47 @@ def register(add: Add) -> None:
         " whatever you can"
     )
     add_json(verify)
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """Print each table, then the points."""
+    from grader.intake.parsing import Unreadable
+    from grader.student.selfcheck import rehearse
+
+    if arguments.seconds < 1:
+        raise Refused(f"--seconds {arguments.seconds}: at least 1 is needed")
+    try:
+        result = rehearse(
+            arguments.notebook,
+            sources(),
+            arguments.seconds,
+            lambda text: None if arguments.json else print(f"{visible(text)}\n", flush=True),
+        )
+    except Unreadable as error:
+        raise Refused(str(error)) from None
+    except Refused as error:
+        raise Refused(f"{arguments.notebook}: {error}") from None
+    emit(arguments, result.data(), result.line)
+    return 0 if result.ready else FOUND_WRONG
+
+
+def run_reset(arguments: argparse.Namespace) -> int:
+    """Restore cells, and print where the old notebook was copied to."""
+    from grader.student import reset
+
+    if arguments.all and arguments.cell:
+        raise Refused("--all restores every cell: leave out the name of a cell")
+    plan = reset.plan(arguments.notebook, sources(), arguments.cell, every=arguments.all)
+    copy = None if arguments.dry_run else plan.write()
+    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(copy) if copy else None}
+    if not plan.done:
+        line = f"{plan.path} is complete; there is nothing to restore"
+    elif copy is None:
+        line = f"dry run: {len(plan.done)} changes to {plan.path}"
+    else:
+        line = f"{plan.path} was restored; the old version is in {copy}. Reload it if it is open"
+    emit(arguments, facts, *(f"  {sentence}" for sentence in plan.done), line)
+    return 0
 
 
 def run_prove(arguments: argparse.Namespace) -> int:
