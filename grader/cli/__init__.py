@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from grader import MANIFEST
 from grader.base.course import HERE, course
 from grader.base.errors import Refused
-from grader.cli.common import REFUSED, Command, any_console, visible
+from grader.cli.common import REFUSED, Command, any_console, commands, visible
 from grader.cli.interrupt import Interrupt
 
 Handler = Callable[[argparse.Namespace], int]
@@ -76,16 +76,16 @@ def parser(
         " 1 a problem was found, 2 the request was refused, 130 interrupted. Set"
         " COURSE_TRACEBACK=1 to see where a refusal came from.",
     )
-    commands = top.commands = top.add_subparsers(
-        metavar="COMMAND", required=True, parser_class=Command
-    )
+    top.commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Command)
 
     def add(name: str, handler: Handler, says: str, **more: Any) -> Command:
-        parser = commands.add_parser(name, help=says, **more)
+        parser: Command = top.commands.add_parser(name, help=says, **more)
         parser.set_defaults(handler=handler)
         return parser
 
-    for module in (student, grading, review, term, walls, hub, *more):
+    for module in (student, grading, review, term, walls):
+        commands(add, module)
+    for module in (hub, *more):
         module.register(add)
     explain = add("help", top.run_help, "list the commands of a group, or explain one command")
     explain.add_argument("name", nargs="?", help=f"a command, or {', '.join(groups)}")
@@ -108,11 +108,10 @@ class Course(argparse.ArgumentParser):
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
         says = {action.dest: action for action in self.commands._choices_actions}
-        for name, commands in (
-            chosen or {name: g.first for name, g in self.groups.items()}
-        ).items():
+        shown = chosen or {name: g.first for name, g in self.groups.items()}
+        for name, names in shown.items():
             formatter.start_section(f"{name} ({self.groups[name].says})")
-            formatter.add_arguments([says[command] for command in commands])
+            formatter.add_arguments([says[command] for command in names])
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()

@@ -6,9 +6,11 @@ import io
 import json
 import os
 import pkgutil
+import re
 import sys
 import unicodedata
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +21,18 @@ from grader.base.errors import Refused
 
 FOUND_WRONG, REFUSED = 1, 2
 _LIKE = str.maketrans("×·−–—‘’“”→", "x*---''\"\">")
+USUAL = {
+    "assignment": "for example 03_attention",
+    "--course:Path": "folder that contains submitted/ (default: the checkout)",
+    "--jobs N:int": "submissions at a time (default: one per core)",
+    "--encoding()": "encoding of a file that does not state it (default: UTF-8)",
+    "--dry-run": "print what would be done, change nothing",
+    "--json": "print the report as JSON, and nothing else",
+}
+_ARGUMENT = re.compile(
+    r"(\[?)([\w-]+)\]?(?: ([A-Z][\w.=[\]]*?))?(\.\.\.|\+)?(!?)(?::(\w+))?(?:\((\S*)\))?"
+    r"(?:>(\w+))?"
+)
 # The folder `tests` as a package.
 TESTS = "course_tests"
 
@@ -146,11 +160,56 @@ def iso(read: Callable[[str], Any], says: str) -> Callable[[str], Any]:
 
 
 Add = Callable[..., Command]
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "Path": Path,
+    "time": iso(datetime.fromisoformat, "time such as 2026-10-20T08:00"),
+}
+
+
+def commands(add: Add, module: ModuleType) -> None:
+    """Add what a module's text ``COMMANDS`` names: a command and its help, below it its arguments.
+
+    ``[cell]`` may be left out, ``...`` are one or several, ``+`` may come again, ``!`` has to be
+    there, ``:Path`` is a type, ``(1)`` the default, ``>name`` the attribute; an option with none of
+    these is off by default. Help goes on in lines that are indented further, or is :data:`USUAL`.
+    """
+    for line in re.sub(r"\n {5,}", " ", module.COMMANDS.strip()).splitlines():
+        if not line.startswith(" "):
+            name, _, says = line.partition(": ")
+            parser = add(name, getattr(module, f"run_{name.replace('-', '_')}"), says)
+        elif line.strip() == "--db":
+            add_db(parser)
+        else:
+            how, _, says = line.strip().partition("  ")
+            _add_argument(parser, how, says.strip() or USUAL[how])
+
+
+def _add_argument(parser: Command, how: str, says: str) -> None:
+    match = _ARGUMENT.fullmatch(how)
+    assert match is not None, how
+    optional, name, metavar, several, required, kind, default, dest = match.groups()
+    if how == name and name.startswith("--"):
+        parser.add_argument(name, action="store_true", help=says)
+        return
+    of = _KINDS[kind or "str"]
+    more: dict[str, Any] = {"default": None if default is None else of(default)}
+    if several == "+":
+        more = {"action": "append", "default": []}
+    elif several or optional:
+        more["nargs"] = "?" if not several else "*" if optional else "+"
+    if dest:
+        more["dest"] = dest
+    if required:
+        more["required"] = True
+    parser.add_argument(name, type=of, metavar=metavar, help=says, **more)
 
 
 def add_json(parser: Command) -> None:
     """Add ``--json`` to a command that reports."""
-    parser.flags(json="print the report as JSON, and nothing else")
+    parser.flags(json=USUAL["--json"])
 
 
 def add_db(parser: Command) -> None:
@@ -162,9 +221,3 @@ def add_db(parser: Command) -> None:
         help="address of the gradebook, as in nbgrader's CourseDirectory.db_url (default: the"
         " variable COURSE_GRADEBOOK, else gradebook.db in the course folder)",
     )
-
-
-def add_dry(parser: Command) -> None:
-    """Add ``--dry-run``, and ``--json`` for what it prints."""
-    parser.flags(dry_run="print what would be done, change nothing")
-    add_json(parser)

@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, Any
 from grader.base.errors import Refused
 from grader.cli.common import (
     FOUND_WRONG,
-    Add,
-    Command,
-    add_db,
-    add_json,
     checkout,
     emit,
     instrument,
@@ -35,75 +31,37 @@ if TYPE_CHECKING:
     from grader.judge.results import Verdict
 
 
-def register(add: Add) -> None:
-    """Add the commands."""
-    exercises = add(
-        "exercises",
-        run_exercises,
-        "write the notebooks for students from the sources in solutions/",
-    )
-    exercises.add_argument("assignment", nargs="*", help="for example 03_attention (default: all)")
-    exercises.flags(check="only compare with exercises/; write to _build/exercises")
-
-    matrix = add(
-        "matrix",
-        run_matrix,
-        "grade the solution, the stub, every known mistake and every alternative",
-    )
-    matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
-    matrix.option("--seeds N", "number of samples (default: 20)", 20)
-    matrix.flags(
-        mutants="also grade small changes to each model answer",
-        points="print the share of the points that each mistake keeps instead",
-        judge="grade in worker processes, as the grader does",
-    )
-    add_json(matrix)
-
-    grade = add("grade", run_grade, "grade the submissions of a class")
-    _add_class(grade)
-    grade.flags(
-        sample="grade a made-up class of eight in _build/class",
-        dry_run="print what would be graded, grade nothing",
-    )
-    grade.option(
-        "--run-again N",
-        "number of students whose run of the class experiment is repeated (default: a tenth, at"
-        " least 3)",
-        type=int,
-    )
-
-    regrade = add(
-        "regrade",
-        run_regrade,
-        "grade again and show whose score would change; publish with --yes",
-    )
-    _add_class(regrade)
-    regrade.flags(
-        yes="publish the new scores", new_seed="draw other samples, as for a later deadline"
-    )
-
-
-def _add_class(parser: Command) -> None:
-    parser.add_argument("assignment", help="for example 03_attention")
-    parser.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    parser.option("--students ID", "only these students", nargs="+")
-    parser.option("--jobs N", "submissions at a time (default: one per core)", type=int)
-    add_db(parser)
-    parser.option(
-        "--scheduler ADDRESS",
-        "grade on the workers of a dask scheduler, for example tcp://host:8786",
-        "",
-    )
-    parser.option(
-        "--patience SECONDS",
-        "how long to wait for a missing scheduler or worker (default: 120)",
-        120.0,
-    )
-    parser.flags(
-        unsafe="grade without a sandbox: students' code can then read and write whatever you can,"
-        " so use this only for code that you trust"
-    )
-    add_json(parser)
+_CLASS = """
+  assignment
+  --course:Path
+  --students ID...        only these students
+  --jobs N:int
+  --db
+  --scheduler ADDRESS()    grade on the workers of a dask scheduler, for example tcp://host:8786
+  --patience SECONDS:float(120)   how long to wait for a missing scheduler or worker (default: 120)
+  --unsafe                grade without a sandbox: students' code can then read and write whatever
+                          you can, so use this only for code that you trust
+  --json"""
+COMMANDS = f"""
+exercises: write the notebooks for students from the sources in solutions/
+  [assignment]...         for example 03_attention (default: all)
+  --check                 only compare with exercises/; write to _build/exercises
+matrix: grade the solution, the stub, every known mistake and every alternative
+  [exercise]...           ids such as attention.scaled_dot_product
+  --seeds N:int(20)        number of samples (default: 20)
+  --mutants               also grade small changes to each model answer
+  --points                print the share of the points that each mistake keeps instead
+  --judge                 grade in worker processes, as the grader does
+  --json
+grade: grade the submissions of a class{_CLASS}
+  --sample                grade a made-up class of eight in _build/class
+  --dry-run               print what would be graded, grade nothing
+  --run-again N:int       number of students whose run of the class experiment is repeated
+                          (default: a tenth, at least 3)
+regrade: grade again and show whose score would change; publish with --yes{_CLASS}
+  --yes                   publish the new scores
+  --new-seed              draw other samples, as for a later deadline
+"""
 
 
 def run_exercises(arguments: argparse.Namespace) -> int:

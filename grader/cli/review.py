@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
-from grader.cli.common import Add, add_db, add_json, checkout, emit, jobs
+from grader.cli.common import checkout, emit, jobs
 
 if TYPE_CHECKING:
     from grader.review.written import WrittenAnswer, WrittenQuestion
@@ -18,77 +17,45 @@ WIDTH = 100
 ASKED = "points (1 3: all of these; 2=0.5: some; 0: none; Enter: later; q: stop) "
 
 
-def register(add: Add) -> None:
-    """Add the commands."""
-    analyse = add(
-        "analyse",
-        run_analyse,
-        "show what a graded class has understood, by requirement, mistake and outcome",
-    )
-    analyse.add_argument(
-        "assignment",
-        nargs="*",
-        help="for example 03_attention (default: all that have been graded)",
-    )
-    analyse.option(
-        "--course", "folder that contains autograded/ (default: the checkout)", type=Path
-    )
-    analyse.option("--beside DIR", "course folder of another term to compare with", type=Path)
-    analyse.flags(
-        no_names="replace students' names by pseudonyms, drawn again in each run",
-        dry_run="print the summary, write nothing",
-    )
-    analyse.option("--publish CLASS", "publish the class experiment's result under this name", "")
-    add_json(analyse)
-
-    similar = add(
-        "similar",
-        run_similar,
-        "list submissions that a person should compare; it accuses nobody",
-    )
-    similar.add_argument("assignment", help="for example 03_attention")
-    similar.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    similar.option("--least PERCENT", "smallest share to list (default: 50)", 50, type=float)
-    similar.option("--most N", "largest number of pairs (default: 30)", 30)
-    add_json(similar)
-
-    rubric = add(
-        "rubric",
-        run_rubric,
-        "mark written answers by their rubrics, one question through all students",
-    )
-    rubric.add_argument("assignment", help="for example 03_attention")
-    rubric.add_argument(
-        "cell", nargs="?", default="", help="only this question, given by the id of its cell"
-    )
-    rubric.option("--course", "folder that contains autograded/ (default: the checkout)", type=Path)
-    rubric.flags(blind="hide names, and shuffle the answers by --seed")
-    rubric.option("--seed TEXT", "seed of the order (default: 1)", "1")
-    rubric.flags(
-        again="also answers that have been marked already",
-        second="mark a sample again without seeing the first marks, and print how far both agree",
-    )
-    rubric.option("--sample N", "size of the sample (default: 20)", 20)
-    sheet = rubric.add_mutually_exclusive_group()
-    for name, says in (
-        ("--csv", "write a table to fill in instead"),
-        ("--read", "read marks from such a table"),
-    ):
-        sheet.add_argument(name, type=Path, metavar="FILE", help=says)
-    rubric.option("--encoding", "encoding of a table that does not state it (default: UTF-8)", "")
-    rubric.flags(dry_run="print what would be done, change nothing")
-    add_db(rubric)
-    add_json(rubric)
-
-    defend = add(
-        "defend", run_defend, "print questions for each student about their own code, with a key"
-    )
-    defend.add_argument("assignment", help="for example 03_attention")
-    defend.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    defend.option("--student ID", "only these students", nargs="+")
-    defend.option("--jobs N", "submissions at a time (default: one per core)", type=int)
-    defend.flags(dry_run="print what would be made, write nothing")
-    add_json(defend)
+COMMANDS = """
+analyse: show what a graded class has understood, by requirement, mistake and outcome
+  [assignment]...     for example 03_attention (default: all that have been graded)
+  --course:Path       folder that contains autograded/ (default: the checkout)
+  --beside DIR:Path   course folder of another term to compare with
+  --no-names          replace students' names by pseudonyms, drawn again in each run
+  --dry-run           print the summary, write nothing
+  --publish CLASS()    publish the class experiment's result under this name
+  --json
+similar: list submissions that a person should compare; it accuses nobody
+  assignment
+  --course:Path
+  --least PERCENT:float(50)   smallest share to list (default: 50)
+  --most N:int(30)     largest number of pairs (default: 30)
+  --json
+rubric: mark written answers by their rubrics, one question through all students
+  assignment
+  [cell]()             only this question, given by the id of its cell
+  --course:Path       folder that contains autograded/ (default: the checkout)
+  --blind             hide names, and shuffle the answers by --seed
+  --seed TEXT(1)       seed of the order (default: 1)
+  --again             also answers that have been marked already
+  --second            mark a sample again without seeing the first marks, and print how far both
+                      agree
+  --sample N:int(20)   size of the sample (default: 20)
+  --csv FILE:Path     write a table to fill in instead
+  --read FILE:Path    read marks from such a table
+  --encoding()        encoding of a table that does not state it (default: UTF-8)
+  --dry-run
+  --db
+  --json
+defend: print questions for each student about their own code, with a key
+  assignment
+  --course:Path
+  --student ID...     only these students
+  --jobs N:int
+  --dry-run           print what would be made, write nothing
+  --json
+"""
 
 
 def run_analyse(arguments: argparse.Namespace) -> int:
@@ -157,6 +124,8 @@ def run_rubric(arguments: argparse.Namespace) -> int:
     table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
     if arguments.json and not (table or dry):
         raise Refused("--json needs --csv, --read or --dry-run, because marks are typed otherwise")
+    if arguments.csv and arguments.read:
+        raise Refused("--csv and --read exclude each other")
     if arguments.sample < 1:
         raise Refused(f"--sample {arguments.sample}: at least 1 is needed")
     root, name = checkout(), arguments.assignment

@@ -5,51 +5,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.base.errors import Refused
-from grader.cli.common import FOUND_WRONG, Add, add_dry, add_json, emit, say, sources, visible
+from grader.cli.common import FOUND_WRONG, emit, say, sources, visible
 
-
-def register(add: Add) -> None:
-    """Add the commands."""
-    check = add(
-        "check", run_check, "run a notebook from top to bottom and print the grader's verdict"
-    )
-    check.add_argument(
-        "notebook", type=Path, help="for example exercises/03_attention/03_attention.ipynb"
-    )
-    check.option("--seconds N", "time limit of a cell in seconds (default: 120)", 120)
-    add_json(check)
-
-    reset = add(
-        "reset", run_reset, "restore missing parts of a notebook, or one cell as it was handed out"
-    )
-    reset.add_argument("notebook", type=Path)
-    reset.add_argument(
-        "cell",
-        nargs="?",
-        default="",
-        help="an exercise such as attention.scaled_dot_product, a cell's id, or a function; its"
-        " cells are restored whole. Without it, answers are kept",
-    )
-    reset.flags(all="restore every released cell whole")
-    add_dry(reset)
-
-    prove = add("prove", run_prove, "pack your answers into a signed file that others can verify")
-    prove.add_argument(
-        "notebook", nargs="+", type=Path, help="for example exercises/03_attention/…"
-    )
-    prove.option("--into FILE", "output file (default: proof.json)", Path("proof.json"))
-    prove.option("--name NAME", "your name, if you want it in the file", "")
-    prove.flags(path="include the history of your checks, if ~/course-path.jsonl has it")
-
-    verify = add(
-        "verify", run_verify, "grade a proof again, and print two questions about its code"
-    )
-    verify.add_argument("proof", type=Path, help="a file that `course prove` made")
-    verify.flags(
-        unsafe="run its code, which is a stranger's, without a sandbox: it can then read and write"
-        " whatever you can"
-    )
-    add_json(verify)
+COMMANDS = """
+check: run a notebook from top to bottom and print the grader's verdict
+  notebook:Path         for example exercises/03_attention/03_attention.ipynb
+  --seconds N:int(120)   time limit of a cell in seconds (default: 120)
+  --json
+reset: restore missing parts of a notebook, or one cell as it was handed out
+  notebook:Path         for example exercises/03_attention/03_attention.ipynb
+  [cell]()              an exercise such as attention.scaled_dot_product, a cell's id, or a
+                        function; its cells are restored whole. Without it, answers are kept
+  --all                 restore every released cell whole
+  --dry-run
+  --json
+prove: pack your answers into a signed file that others can verify
+  notebook...:Path      for example exercises/03_attention/…
+  --into FILE:Path(proof.json)   output file (default: proof.json)
+  --name NAME()          your name, if you want it in the file
+  --path                include the history of your checks, if ~/course-path.jsonl has it
+verify: grade a proof again, and print two questions about its code
+  proof:Path            a file that `course prove` made
+  --unsafe              run its code, which is a stranger's, without a sandbox: it can then read and
+                        write whatever you can
+  --json
+"""
 
 
 def run_check(arguments: argparse.Namespace) -> int:

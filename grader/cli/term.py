@@ -8,106 +8,83 @@ from pathlib import Path
 from grader.base.errors import Refused
 from grader.cli.common import (
     FOUND_WRONG,
-    Add,
-    Command,
-    add_db,
-    add_dry,
-    add_json,
     checkout,
     emit,
-    iso,
     say,
 )
 
-
-def register(add: Add) -> None:
-    """Add the commands."""
-    handout = add("handout", run_handout, "write everything that students get, without solutions")
-    handout.add_argument(
-        "folder", type=Path, metavar="DIR", help="a new folder, or an earlier handout"
-    )
-    handout.add_argument(
-        "assignment", nargs="*", help="for example 03 or 03_attention (default: all)"
-    )
-    add_dry(handout)
-
-    release = add(
-        "release-solutions", run_release, "publish a solution after the last extension has ended"
-    )
-    release.add_argument("assignment", help="for example 03 or 03_attention")
-    release.option("--course", "the gradebook's folder (default: the checkout)", type=Path)
-    release.option("--into DIR", "a handout or another folder (default: _build)", type=Path)
-    release.flags(yes="publish even before the last extension has ended")
-    add_db(release)
-    add_dry(release)
-
-    roster = add(
-        "roster",
-        run_roster,
-        "import names, ids, sections and groups from a learning management system",
-    )
-    roster.add_argument("action", choices=["import"], help="import the list")
-    roster.add_argument("file", type=Path, metavar="FILE", help="a CSV file exported by the system")
-    roster.option(
-        "--id FIELD",
-        "the field that names the folders of new students: login, email, number or key"
-        " (default: the first that exists)",
-        "",
-    )
-    _add_common(roster, "from")
-
-    collect = add("collect", run_collect, "import a system's archive of submissions")
-    collect.add_argument("file", type=Path, metavar="FILE.zip", help="the archive as downloaded")
-    collect.option("--assignment NAME", "for example 03_attention (default: by the notebooks)", "")
-    collect.option(
-        "--worksheet FILE", "Moodle's grading worksheet, which has names and times", type=Path
-    )
-    collect.option(
-        "--zone", "time zone of the system, for example Europe/Berlin (default: UTC)", "UTC"
-    )
-    collect.option(
-        "--late-at TIME",
-        "time of work that is marked late without a time, for example 2026-10-20T08:00",
-        type=iso(datetime.fromisoformat, "time such as 2026-10-20T08:00"),
-    )
-    _add_common(collect, "from")
-
-    export = add("export", run_export, "write changed scores into a system's own exported file")
-    export.add_argument("file", type=Path, metavar="FILE", help="the file exported by the system")
-    export.add_argument(
-        "--assignment",
-        action="append",
-        default=[],
-        metavar="NAME[=TITLE]",
-        help="only this assignment, and the title of its column there (default: all, by name);"
-        " repeatable",
-    )
-    export.option("--out FILE", "output file (default: FILE-upload)", type=Path)
-    export.flags(
-        feedback="also pack new pages of feedback",
-        scale="rescale scores where the system has another maximum",
-        unfinished="also export scores that still wait for a person",
-        overwrite="also replace scores that were entered there",
-    )
-    _add_common(export, "for")
-
-    rename = add("rename", run_rename, "rename a student in the folders and the gradebook")
-    rename.add_argument("old", metavar="OLD", help="the current name")
-    rename.add_argument("new", metavar="NEW", help="the new name")
-    rename.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    add_db(rename)
-    add_json(rename)
-
-    migrate = add(
-        "migrate",
-        run_migrate,
-        "copy a gradebook into another, empty database, completely or not at all",
-    )
-    migrate.add_argument(
-        "source", metavar="FROM", help="a gradebook.db, or the address of a database"
-    )
-    migrate.add_argument("target", metavar="TO", help="for example postgresql://user@host/grades")
-    add_json(migrate)
+COMMANDS = """
+handout: write everything that students get, without solutions
+  folder DIR:Path     a new folder, or an earlier handout
+  [assignment]...     for example 03 or 03_attention (default: all)
+  --dry-run
+  --json
+release-solutions: publish a solution after the last extension has ended
+  assignment          for example 03 or 03_attention
+  --course:Path       the gradebook's folder (default: the checkout)
+  --into DIR:Path     a handout or another folder (default: _build)
+  --yes               publish even before the last extension has ended
+  --db
+  --dry-run
+  --json
+roster: import names, ids, sections and groups from a learning management system
+  action              `import`: import the list
+  file FILE:Path      a CSV file exported by the system
+  --id FIELD()         the field that names the folders of new students: login, email, number or key
+                      (default: the first that exists)
+  --from SYSTEM()>system   canvas, moodle, blackboard, brightspace or ilias (default: recognised
+                      by the file)
+  --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
+                      repeatable
+  --encoding()
+  --course:Path
+  --dry-run
+  --db
+  --json
+collect: import a system's archive of submissions
+  file FILE.zip:Path  the archive as downloaded
+  --assignment NAME()  for example 03_attention (default: by the notebooks)
+  --worksheet FILE:Path   Moodle's grading worksheet, which has names and times
+  --zone(UTC)         time zone of the system, for example Europe/Berlin (default: UTC)
+  --late-at TIME:time     time of work that is marked late without a time, for example
+                      2026-10-20T08:00
+  --from SYSTEM()>system   canvas, moodle, blackboard, brightspace or ilias (default: recognised
+                      by the file)
+  --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
+                      repeatable
+  --encoding()
+  --course:Path
+  --dry-run
+  --db
+  --json
+export: write changed scores into a system's own exported file
+  file FILE:Path      the file exported by the system
+  --assignment NAME[=TITLE]+   only this assignment, and the title of its column there (default:
+                      all, by name); repeatable
+  --out FILE:Path     output file (default: FILE-upload)
+  --feedback          also pack new pages of feedback
+  --scale             rescale scores where the system has another maximum
+  --unfinished        also export scores that still wait for a person
+  --overwrite         also replace scores that were entered there
+  --for SYSTEM!>system   canvas, moodle, blackboard, brightspace or ilias
+  --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
+                      repeatable
+  --encoding()
+  --course:Path
+  --dry-run
+  --db
+  --json
+rename: rename a student in the folders and the gradebook
+  old OLD             the current name
+  new NEW             the new name
+  --course:Path
+  --db
+  --json
+migrate: copy a gradebook into another, empty database, completely or not at all
+  source FROM         a gradebook.db, or the address of a database
+  target TO           for example postgresql://user@host/grades
+  --json
+"""
 
 
 def run_handout(arguments: argparse.Namespace) -> int:
@@ -134,7 +111,7 @@ def run_handout(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_release(arguments: argparse.Namespace) -> int:
+def run_release_solutions(arguments: argparse.Namespace) -> int:
     """Write the solution; refuse before the last extension has ended."""
     from grader.student import handout, solutions
 
@@ -157,30 +134,6 @@ def run_release(arguments: argparse.Namespace) -> int:
     facts["written"] = solutions.write(root, name, path)
     emit(arguments, facts, f"solution {path}{'' if facts['written'] else ' (unchanged)'}")
     return 0
-
-
-def _add_common(parser: Command, which: str) -> None:
-    parser.add_argument(
-        f"--{which}",
-        dest="system",
-        default="",
-        required=which == "for",
-        metavar="SYSTEM",
-        help="canvas, moodle, blackboard, brightspace or ilias"
-        + ("" if which == "for" else " (default: recognised by the file)"),
-    )
-    parser.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="FIELD=HEADER",
-        help="title of a column in another language, for example name='Nom complet'; repeatable",
-    )
-    parser.option("--encoding", "encoding of a file that does not state it (default: UTF-8)", "")
-    parser.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    parser.flags(dry_run="print what would be done, change nothing")
-    add_db(parser)
-    add_json(parser)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -210,6 +163,8 @@ def run_roster(arguments: argparse.Namespace) -> int:
     """Import a list, or print what that would do."""
     from grader.lms import importing
 
+    if arguments.action != "import":
+        raise Refused(f"course roster {arguments.action}: the one action is `import`")
     course = _course(arguments)
     imported = importing.plan(
         course, arguments.file, arguments.system, named=arguments.id,
