@@ -22,12 +22,12 @@ from grader.base.errors import Refused
 FOUND_WRONG, REFUSED = 1, 2
 _LIKE = str.maketrans("×·−–—‘’“”→", "x*---''\"\">")
 USUAL = {
-    "assignment": "for example 03_attention",
-    "--course:Path": "folder that contains submitted/ (default: the checkout)",
-    "--jobs N:int": "submissions at a time (default: one per core)",
-    "--encoding()": "encoding of a file that does not state it (default: UTF-8)",
-    "--dry-run": "print what would be done, change nothing",
-    "--json": "print the report as JSON, and nothing else",
+    "assignment": "assignment  for example 03_attention",
+    "--course": "--course:Path  folder that contains submitted/ (default: the checkout)",
+    "--jobs": "--jobs N:int  submissions at a time (default: one per core)",
+    "--encoding": "--encoding()  encoding of a file that does not state it (default: UTF-8)",
+    "--dry-run": "--dry-run  print what would be done, change nothing",
+    "--json": "--json  print the report as JSON, and nothing else",
 }
 _ARGUMENT = re.compile(
     r"(\[?)([\w-]+)\]?(?: ([A-Z][\w.=[\]]*?))?(\.\.\.|\+)?(!?)(?::(\w+))?(?:\((\S*)\))?"
@@ -174,17 +174,21 @@ def commands(add: Add, module: ModuleType) -> None:
 
     ``[cell]`` may be left out, ``...`` are one or several, ``+`` may come again, ``!`` has to be
     there, ``:Path`` is a type, ``(1)`` the default, ``>name`` the attribute; an option with none of
-    these is off by default. Help goes on in lines that are indented further, or is :data:`USUAL`.
+    these is off by default. Help goes on in lines that are indented further; ``also`` stands before
+    arguments that are :data:`USUAL`.
     """
     for line in re.sub(r"\n {5,}", " ", module.COMMANDS.strip()).splitlines():
         if not line.startswith(" "):
             name, _, says = line.partition(": ")
             parser = add(name, getattr(module, f"run_{name.replace('-', '_')}"), says)
-        elif line.strip() == "--db":
-            add_db(parser)
-        else:
-            how, _, says = line.strip().partition("  ")
-            _add_argument(parser, how, says.strip() or USUAL[how])
+            continue
+        usual = line.startswith("  also ")
+        for argument in line.split()[1:] if usual else [line.strip()]:
+            if argument == "--db":
+                add_db(parser)
+            else:
+                how, _, says = (USUAL[argument] if usual else argument).partition("  ")
+                _add_argument(parser, how, says.strip())
 
 
 def _add_argument(parser: Command, how: str, says: str) -> None:
@@ -209,7 +213,7 @@ def _add_argument(parser: Command, how: str, says: str) -> None:
 
 def add_json(parser: Command) -> None:
     """Add ``--json`` to a command that reports."""
-    parser.flags(json=USUAL["--json"])
+    _add_argument(parser, *USUAL["--json"].split("  "))
 
 
 def add_db(parser: Command) -> None:

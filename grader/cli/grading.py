@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
-from grader.cli.common import (
-    FOUND_WRONG,
-    checkout,
-    emit,
-    instrument,
-    jobs,
-    say,
-    visible,
-)
+from grader.cli.common import FOUND_WRONG, checkout, emit, instrument, jobs, say, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,27 +24,23 @@ if TYPE_CHECKING:
 
 
 _CLASS = """
-  assignment
-  --course:Path
   --students ID...        only these students
-  --jobs N:int
-  --db
   --scheduler ADDRESS()    grade on the workers of a dask scheduler, for example tcp://host:8786
   --patience SECONDS:float(120)   how long to wait for a missing scheduler or worker (default: 120)
   --unsafe                grade without a sandbox: students' code can then read and write whatever
                           you can, so use this only for code that you trust
-  --json"""
+  also assignment --course --jobs --db --json"""
 COMMANDS = f"""
 exercises: write the notebooks for students from the sources in solutions/
   [assignment]...         for example 03_attention (default: all)
   --check                 only compare with exercises/; write to _build/exercises
 matrix: grade the solution, the stub, every known mistake and every alternative
+  also --json
   [exercise]...           ids such as attention.scaled_dot_product
   --seeds N:int(20)        number of samples (default: 20)
   --mutants               also grade small changes to each model answer
   --points                print the share of the points that each mistake keeps instead
   --judge                 grade in worker processes, as the grader does
-  --json
 grade: grade the submissions of a class{_CLASS}
   --sample                grade a made-up class of eight in _build/class
   --dry-run               print what would be graded, grade nothing

@@ -19,21 +19,19 @@ ASKED = "points (1 3: all of these; 2=0.5: some; 0: none; Enter: later; q: stop)
 
 COMMANDS = """
 analyse: show what a graded class has understood, by requirement, mistake and outcome
+  also --json
   [assignment]...     for example 03_attention (default: all that have been graded)
   --course:Path       folder that contains autograded/ (default: the checkout)
   --beside DIR:Path   course folder of another term to compare with
   --no-names          replace students' names by pseudonyms, drawn again in each run
   --dry-run           print the summary, write nothing
   --publish CLASS()    publish the class experiment's result under this name
-  --json
 similar: list submissions that a person should compare; it accuses nobody
-  assignment
-  --course:Path
+  also assignment --course --json
   --least PERCENT:float(50)   smallest share to list (default: 50)
   --most N:int(30)     largest number of pairs (default: 30)
-  --json
 rubric: mark written answers by their rubrics, one question through all students
-  assignment
+  also assignment --dry-run --db --json
   [cell]()             only this question, given by the id of its cell
   --course:Path       folder that contains autograded/ (default: the checkout)
   --blind             hide names, and shuffle the answers by --seed
@@ -45,16 +43,10 @@ rubric: mark written answers by their rubrics, one question through all students
   --csv FILE:Path     write a table to fill in instead
   --read FILE:Path    read marks from such a table
   --encoding()        encoding of a table that does not state it (default: UTF-8)
-  --dry-run
-  --db
-  --json
 defend: print questions for each student about their own code, with a key
-  assignment
-  --course:Path
+  also assignment --course --jobs --json
   --student ID...     only these students
-  --jobs N:int
   --dry-run           print what would be made, write nothing
-  --json
 """
 
 

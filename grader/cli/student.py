@@ -9,26 +9,25 @@ from grader.cli.common import FOUND_WRONG, emit, say, sources, visible
 
 COMMANDS = """
 check: run a notebook from top to bottom and print the grader's verdict
+  also --json
   notebook:Path         for example exercises/03_attention/03_attention.ipynb
   --seconds N:int(120)   time limit of a cell in seconds (default: 120)
-  --json
 reset: restore missing parts of a notebook, or one cell as it was handed out
+  also --dry-run --json
   notebook:Path         for example exercises/03_attention/03_attention.ipynb
   [cell]()              an exercise such as attention.scaled_dot_product, a cell's id, or a
                         function; its cells are restored whole. Without it, answers are kept
   --all                 restore every released cell whole
-  --dry-run
-  --json
 prove: pack your answers into a signed file that others can verify
   notebook...:Path      for example exercises/03_attention/…
   --into FILE:Path(proof.json)   output file (default: proof.json)
   --name NAME()          your name, if you want it in the file
   --path                include the history of your checks, if ~/course-path.jsonl has it
 verify: grade a proof again, and print two questions about its code
+  also --json
   proof:Path            a file that `course prove` made
   --unsafe              run its code, which is a stranger's, without a sandbox: it can then read and
                         write whatever you can
-  --json
 """
 
 

@@ -6,42 +6,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.base.errors import Refused
-from grader.cli.common import (
-    FOUND_WRONG,
-    checkout,
-    emit,
-    say,
-)
+from grader.cli.common import FOUND_WRONG, checkout, emit, say
 
 COMMANDS = """
 handout: write everything that students get, without solutions
+  also --dry-run --json
   folder DIR:Path     a new folder, or an earlier handout
   [assignment]...     for example 03 or 03_attention (default: all)
-  --dry-run
-  --json
 release-solutions: publish a solution after the last extension has ended
+  also --db --dry-run --json
   assignment          for example 03 or 03_attention
   --course:Path       the gradebook's folder (default: the checkout)
   --into DIR:Path     a handout or another folder (default: _build)
   --yes               publish even before the last extension has ended
-  --db
-  --dry-run
-  --json
 roster: import names, ids, sections and groups from a learning management system
+  also --encoding --course --dry-run --db --json
   action              `import`: import the list
   file FILE:Path      a CSV file exported by the system
-  --id FIELD()         the field that names the folders of new students: login, email, number or key
+  --id FIELD()        the field that names the folders of new students: login, email, number or key
                       (default: the first that exists)
   --from SYSTEM()>system   canvas, moodle, blackboard, brightspace or ilias (default: recognised
                       by the file)
   --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
                       repeatable
-  --encoding()
-  --course:Path
-  --dry-run
-  --db
-  --json
 collect: import a system's archive of submissions
+  also --encoding --course --dry-run --db --json
   file FILE.zip:Path  the archive as downloaded
   --assignment NAME()  for example 03_attention (default: by the notebooks)
   --worksheet FILE:Path   Moodle's grading worksheet, which has names and times
@@ -52,12 +41,8 @@ collect: import a system's archive of submissions
                       by the file)
   --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
                       repeatable
-  --encoding()
-  --course:Path
-  --dry-run
-  --db
-  --json
 export: write changed scores into a system's own exported file
+  also --encoding --course --dry-run --db --json
   file FILE:Path      the file exported by the system
   --assignment NAME[=TITLE]+   only this assignment, and the title of its column there (default:
                       all, by name); repeatable
@@ -69,21 +54,14 @@ export: write changed scores into a system's own exported file
   --for SYSTEM!>system   canvas, moodle, blackboard, brightspace or ilias
   --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
                       repeatable
-  --encoding()
-  --course:Path
-  --dry-run
-  --db
-  --json
 rename: rename a student in the folders and the gradebook
+  also --course --db --json
   old OLD             the current name
   new NEW             the new name
-  --course:Path
-  --db
-  --json
 migrate: copy a gradebook into another, empty database, completely or not at all
+  also --json
   source FROM         a gradebook.db, or the address of a database
   target TO           for example postgresql://user@host/grades
-  --json
 """
 
 

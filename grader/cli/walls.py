@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
-from grader.cli.common import (
-    FOUND_WRONG,
-    checkout,
-    emit,
-    instrument,
-    jobs,
-)
+from grader.cli.common import FOUND_WRONG, checkout, emit, instrument, jobs
 
 if TYPE_CHECKING:
     from grader.review.preflight import CourseExchange, Remark
@@ -23,13 +17,11 @@ if TYPE_CHECKING:
 
 COMMANDS = """
 doctor: check that students' code can be sandboxed here, and that exchange and clocks are right
-  --course:Path
-  --db
-  --json
+  also --course --db --json
 attacks: grade a class of every known attack and of honest students
+  also --json
   [attack]...       for example gradebook-points (default: all)
   --jobs N:int(2)    submissions at a time (default: 2)
-  --json
 """
 
 

@@ -22,14 +22,7 @@ from grader.base.files import write_whole
 from grader.cells import id_of, marks
 from grader.intake import matching, parsing
 from grader.judge.feedback import inert_page
-from grader.review.fingerprint import (
-    Alphabet,
-    Token,
-    leave_out,
-    of_code,
-    of_words,
-    passages,
-)
+from grader.review.fingerprint import Alphabet, Token, leave_out, of_code, of_words, passages
 
 # Name of the published solution beside a student; no folder can be called this.
 SOLUTION = "the published solution"

@@ -10,14 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.base.course import course
-from grader.base.reach import (
-    Symbol,
-    follow,
-    located,
-    mentioned,
-    reached,
-    statements,
-)
+from grader.base.reach import Symbol, follow, located, mentioned, reached, statements
 from grader.checks.exercise import BANK, find
 
 # An answer that only calls a function of the library has no more statements than these.

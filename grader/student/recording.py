@@ -22,14 +22,7 @@ from grader.checks.exercise import ANSWERS, BANK, Exercise, find
 from grader.checks.exercise import identifiers as every
 from grader.checks.grading import grade_source
 from grader.checks.recognition import composed
-from grader.checks.recorded import (
-    SEEDS,
-    SLICES,
-    SUFFIX,
-    Records,
-    Unrecorded,
-    returned_sketch,
-)
+from grader.checks.recorded import SEEDS, SLICES, SUFFIX, Records, Unrecorded, returned_sketch
 from grader.student.library_apart import answers
 
 # Answers without work: none earns a point.
