@@ -168,10 +168,11 @@ def _grade(
 ) -> tuple[dict[str, Any], list[str]]:
     """The report as data and as lines."""
     from grader import sample
+    from grader.base.course import course as this_course
     from grader.classroom import Classroom
     from grader.records import roster, summary
     from grader.records.database import shown
-    from grader.review import analysis, class_experiment, preflight
+    from grader.review import analysis, preflight
 
     # A made-up class must not enter a real gradebook.
     db = "" if arguments.sample else arguments.db
@@ -192,13 +193,14 @@ def _grade(
     facts = summary.data(classroom.name, verdicts, classroom.engine)
     path = summary.write(classroom.course / "summary", facts, verdicts)
     page = analysis.after_grading(classroom.course, classroom.root, classroom.name)
-    asked = class_experiment.of_class(
+    experiments = this_course().experiments()
+    asked = experiments and experiments.of_class(
         classroom.course, classroom.root, classroom.name, arguments.run_again, say
     )
     lines = summary.text(facts).rpartition("\n")
     return {**facts, "remarks": remarks, "experiment": asked}, [
         lines[0],
-        *(class_experiment.lines(asked) if asked else ()),
+        *(experiments.lines(asked) if asked else ()),
         *(f"look at    {remark}" for remark in remarks),
         f"gradebook  {shown(address) if address else classroom.course / 'gradebook.db'}",
         f"feedback   {classroom.course / 'feedback'}",

@@ -52,8 +52,9 @@ defend: print questions for each student about their own code, with a key
 
 def run_analyse(arguments: argparse.Namespace) -> int:
     """Analyse, write the page, and print a summary."""
+    from grader.base.course import course as this_course
     from grader.intake.parsing import plain
-    from grader.review import analysis, class_experiment
+    from grader.review import analysis
 
     root = checkout()
     course = arguments.course or root
@@ -61,7 +62,7 @@ def run_analyse(arguments: argparse.Namespace) -> int:
         course, root, arguments.assignment, beside=arguments.beside, no_names=arguments.no_names
     )
     for one in facts["experiments"] if arguments.publish and not arguments.dry_run else ():
-        class_experiment.publish(root, one, arguments.publish)
+        this_course().experiments().publish(root, one, arguments.publish)
     page = None if arguments.dry_run else analysis.write(course, facts)
     done = f"page {page}, tables beside it" if page else "nothing written (dry run)"
     many = f"{len(facts['students'])} students, {len(facts['requirements'])} requirements"

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from grader import authoring, card
+from grader.base.course import course as this_course
 from grader.base.errors import Refused
 from grader.base.files import recover, replaced, write_whole
 from grader.base.statistics import wilson
@@ -31,7 +32,7 @@ from grader.judge.feedback import inert_page
 from grader.judge.results import read_verdict
 from grader.records.course_folder import lock
 from grader.records.summary import sheet
-from grader.review import class_experiment, items
+from grader.review import items
 
 # With fewer students no share and no correlation says much; the numbers are shown all the same.
 FEW = 30
@@ -93,7 +94,7 @@ def analyse(
     if no_names:
         random.SystemRandom().shuffle(people)
         shown = {one: f"student {n:0{len(str(len(people)))}}" for n, one in enumerate(people, 1)}
-    says = card.outcomes(root)
+    says, experiments = card.outcomes(root), this_course().experiments()
     outcomes, students = _outcomes(classes.values(), sorted(shown, key=shown.__getitem__), says)
     facts: dict[str, Any] = {
         "term": course.resolve().name, "beside": None, "no_names": no_names,
@@ -109,7 +110,7 @@ def analyse(
         "outcomes": outcomes,
         "students": {shown[student]: shares for student, shares in students.items()},
         "experiments": [e for n in classes if (
-            e := class_experiment.of_class(course, root, n, names=not no_names))],
+            e := experiments and experiments.of_class(course, root, n, names=not no_names))],
     }  # fmt: skip
     facts["mistakes"].sort(key=lambda row: -row["students"])
     if beside:
@@ -319,7 +320,8 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
         for r in facts["requirements"]
         if r["look"]
     ][:SAID]
-    report += [line for e in facts["experiments"] for line in class_experiment.lines(e)]
+    experiments = this_course().experiments()
+    report += [line for e in facts["experiments"] for line in experiments.lines(e)]
     return report + [
         f"  {m['students']:4d}  {m['exercise']}: {m['mistake']}"
         + (f", survives in {m['still']} of {m['again']}" if m["again"] else "")

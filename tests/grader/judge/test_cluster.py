@@ -113,7 +113,7 @@ def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, grading, tmp_
 
 def test_a_nonsensical_address_is_refused():
     with pytest.raises(ValueError, match="nonsense"):
-        list(Cluster("nonsense://x", 0.5, tell=print).judge_all(MARKER, [one_task("ada")]))
+        list(Cluster("nonsense://x", 0.5).judge_all(MARKER, [one_task("ada")]))
 
 
 def one_task(student):
@@ -215,7 +215,7 @@ class Answer:
 
 
 def through(script, students):
-    cluster = Cluster("tcp://nowhere:1", 1, tell=print)
+    cluster = Cluster("tcp://nowhere:1", 1)
     cluster._dask = Silent(script)
     done = list(cluster.judge_all(MARKER, [one_task(s) for s in students]))
     return cluster._dask, done
@@ -237,7 +237,7 @@ def test_an_answer_that_is_cut_off_on_its_way_is_asked_for_again(capsys):
     dask, done = through(script, "abcde")
     assert sorted(d for _, d in done) == list("abcde")
     assert dask.asked["b"] == 3 and dask.released == 5
-    assert "what is not graded comes again" in capsys.readouterr().out
+    assert "what is not graded comes again" in capsys.readouterr().err
 
 
 def test_what_kills_worker_after_worker_stops_nobody_else():
