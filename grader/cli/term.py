@@ -100,7 +100,7 @@ def run_release_solutions(arguments: argparse.Namespace) -> int:
     why = solutions.may_release(name, last, datetime.now(UTC))
     facts = {
         "assignment": name,
-        "last": last.when.isoformat() if last else None,
+        "last": last[0].isoformat() if last else None,
         "path": str(path),
         "written": False,
     }

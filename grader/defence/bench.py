@@ -79,25 +79,13 @@ class Bench:
         """Bench for all draws of each input of its exercise."""
         # Drawn: an answer that looks for what watches it would run in another way than on paper.
         mark = secrets.token_hex(8)
-        text = _recorder(mark) + unit.instrumented(self.unit, mark)
-        return self._of_inputs(text, partial(Trace.of, f"__traced{mark}__"))
+        self.define(_recorder(mark) + unit.instrumented(self.unit, mark))
 
-    def _of_inputs(
-        self, text: str, what: Callable[[AnswerProxy, str, Call], Any]
-    ) -> list[list[Any]]:
-        self.define(text)
-
-        def called(worker: Worker) -> list[list[Any]]:
-            proxy, name = worker.proxy(), self.exercise.function
-            return [
-                [what(proxy, name, call) for call in one.draws] for one in inputs(self.exercise.id)
-            ]
+        def called(worker: Worker) -> list[list[Trace]]:
+            trace = partial(Trace.of, f"__traced{mark}__", worker.proxy(), self.exercise.function)
+            return [[trace(call) for call in one.draws] for one in inputs(self.exercise.id)]
 
         return self._safely(called)
-
-    def restore(self) -> None:
-        """Put the answer itself back, for the cells below."""
-        self.define(self.unit.text)
 
     def _safely(self, use: Callable[[Worker], Any]) -> Any:
         try:
@@ -192,7 +180,7 @@ def benches(
                 bench = Bench(exercise, definitions, session)
                 yield bench, ""
                 with contextlib.suppress(Undecided):
-                    bench.restore()
+                    bench.define(definitions.text)  # itself again, for the cells below
             if not waiting:
                 return
     finally:

@@ -147,7 +147,12 @@ class Defence:
         """Draw what is to be made, and write everything; all sheets, those that stood included."""
         todo = self.todo()
         with lock(self.course):
-            pools = self._draw([self.tasks[name] for name in todo], jobs, say)
+            pools: dict[str, Sheet] = {}
+            judges, tasks = of_course(self.course, jobs), [self.tasks[name] for name in todo]
+            with contextlib.closing(judges.judge_all(self, tasks)) as judging:
+                for task, sheet in judging:
+                    pools[task.student] = sheet
+                    say()
             sheets = dict(sorted({**self.standing, **{name: pools[name] for name in todo}}.items()))
             names = [*sheets]
             for n, name in enumerate(names):
@@ -174,14 +179,6 @@ class Defence:
         """An empty sheet, which the next run makes again."""
         return Sheet(task.student, "", reason=why)
 
-    def _draw(self, tasks: list[Task], jobs: int, say: Callable[[], None]) -> dict[str, Sheet]:
-        sheets: dict[str, Sheet] = {}
-        with contextlib.closing(of_course(self.course, jobs).judge_all(self, tasks)) as judging:
-            for task, sheet in judging:
-                sheets[task.student] = sheet
-                say()
-        return sheets
-
     def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:
         order = [exercise.id for exercise in self.assignment.exercises]
         taken = {question.name for other in beside for question in other.questions}
@@ -204,7 +201,10 @@ class Defence:
 
     def page(self, sheets: Iterable[Sheet], *, key: bool) -> str:
         """A page of sheets, or of their keys, each on a new sheet of paper."""
-        solved = self._solved_by()
+        # The share of the class with full marks, of those who were graded.
+        verdicts = [v for s in self.room.students() if (v := self.room.records.verdict(s))]
+        rows = summary.data(self.assignment.name, verdicts)["exercises"]
+        solved = {row["exercise"]: row["full"] for row in rows if row["full"] is not None}
         exercises = {
             e.id: {
                 "title": e.id.partition(".")[2].replace("_", " "),
@@ -221,9 +221,3 @@ class Defence:
             exercises=exercises,
             key=key,
         )
-
-    def _solved_by(self) -> dict[str, float]:
-        """The share of the class with full marks, by graded cell, of those who were graded."""
-        verdicts = [v for s in self.room.students() if (v := self.room.records.verdict(s))]
-        rows = summary.data(self.assignment.name, verdicts)["exercises"]
-        return {row["exercise"]: row["full"] for row in rows if row["full"] is not None}

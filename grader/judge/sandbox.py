@@ -144,9 +144,9 @@ def enclose(mounts: Sequence[Sequence[str]], at: str) -> tuple[int, bool]:
     return proc, own_users
 
 
-def die_with_parent() -> None:
-    """In a process just forked: be killed when the one that forked it ends, however it ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
+    """In a process just forked: be ended when the one that forked it ends, however it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
 def _many_users() -> bool:

@@ -171,11 +171,10 @@ def reference_source(exercise: Exercise) -> str:
 
 def stubs(exercise: Exercise) -> dict[str, str]:
     """Sources of answers without work, by what they do."""
-    return {what: _stub(exercise, line) for what, line in _STUBS.items()}
-
-
-def _stub(exercise: Exercise, line: str) -> str:
-    """Source of an answer that does as ``line`` says for each value that is to be returned."""
-    before, brace, rest = line.partition("{")
-    values = ", ".join([rest.rstrip("}")] * max(1, len(exercise.returns))) if brace else ""
-    return f"def {exercise.function}(*args, **kwargs):\n    {before}{values}\n"
+    sources = {}
+    for what, line in _STUBS.items():
+        # What is in braces stands there for each value that is to be returned.
+        before, brace, rest = line.partition("{")
+        values = ", ".join([rest.rstrip("}")] * max(1, len(exercise.returns))) if brace else ""
+        sources[what] = f"def {exercise.function}(*args, **kwargs):\n    {before}{values}\n"
+    return sources
