@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -40,11 +39,8 @@ def eager() -> AbstractContextManager[Any]:
     return torch.compiler.set_stance("force_eager") if compiles else nullcontext()
 
 
-@dataclass
-class _Failed:
+class _Failed(bytes):
     """A reply that says what an answer raised."""
-
-    reply: bytes
 
 
 class AnswerHost:
@@ -133,8 +129,7 @@ class AnswerHost:
                 return pack({"value": parts, "error": None, "after": []})
 
             def reply(places: bytes) -> bytes:
-                found: Any = value if type(value) is _Failed else guarded(lambda: kept(places))
-                frame: bytes = found.reply if type(found) is _Failed else found
+                frame: bytes = value if type(value) is _Failed else guarded(lambda: kept(places))
                 return frame
 
             return reply
@@ -175,7 +170,8 @@ class AnswerHost:
         it returns (``None`` leaves one out).
         """
         *args, cotangents = args
-        inputs = [a.requires_grad_() for a in args if _differentiable(a)]
+        real = [a for a in args if isinstance(a, Tensor) and a.is_floating_point()]
+        inputs = [a.requires_grad_() for a in real]
         with torch.enable_grad(), self.refusing():
             value = self.find(name)(*args)
             parts = items(value)
@@ -193,12 +189,8 @@ class AnswerHost:
 
 
 def _unanswered(error: Unanswered) -> bytes:
-    ended = describe(error) | {"line": "", "function": ""}
+    ended = describe(error) | {"type": str(error.end), "line": "", "function": ""}
     return pack({"value": None, "error": ended, "after": []})
-
-
-def _differentiable(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def describe(error: BaseException) -> dict[str, Any]:

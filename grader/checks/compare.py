@@ -96,7 +96,8 @@ def _tensor_difference(got: Any, want: Tensor, what: str, exact: bool) -> str | 
     if got.isnan().any() and not want.isnan().any():
         place = tuple(got.isnan().nonzero()[0].tolist())
         return f"{what} has NaN at {place}, expected {want[place].item():.4g}"
-    if got.dtype != want.dtype and _coarser(got, want):
+    # The dtype of what came can't hold what is needed.
+    if got.dtype != want.dtype and torch.promote_types(got.dtype, want.dtype) != got.dtype:
         return dtypes
     at = f" at {place}" if place else ""
     wrong = int(same.logical_not().sum())
@@ -117,11 +118,6 @@ def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
     single = got.dtype == torch.float32 and want.dtype == torch.float64
     rtol, atol = (slack * t for t in TOLERANCES[got.dtype if single else want.dtype])
     return torch.isclose(got.double(), want.double(), rtol=rtol, atol=atol, equal_nan=True)
-
-
-def _coarser(got: Tensor, want: Tensor) -> bool:
-    """Tell whether the dtype of ``got`` can't hold what is needed."""
-    return torch.promote_types(got.dtype, want.dtype) != got.dtype
 
 
 def _apart(got: complex, want: complex) -> str:

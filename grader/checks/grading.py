@@ -13,7 +13,7 @@ from tqdm import tqdm
 from grader.checks.answer_proxy import AnswerProxy, Failure
 from grader.checks.constant_answer import idle
 from grader.checks.exercise import Exercise, Property, namespace
-from grader.checks.probe import CannotCap
+from grader.checks.probe import End
 from grader.checks.recorded import Unrecorded
 from grader.checks.report import ALONE, WITH, Report, Row
 from grader.checks.seeds import sample_seed
@@ -112,13 +112,13 @@ def _tried(exercise: Exercise, prop: Property, trial: Trial, examples: bool, rev
         try:
             why = attempt(prop.run, trial)[1]
         except Unrecorded:
-            trial.open, why = Failure(CannotCap.__name__, "no right value is at hand"), None
+            trial.open, why = Failure(End.UNCAPPED, "no right value is at hand"), None
     shown = trial.failing() if why and examples else None
     if why and not reveal:
         why, shown = trial.concealed(why)
     passed, hint, reason = why is None, prop.hint, ""
     if passed and trial.open is not None:
-        passed = trial.open.type != CannotCap.__name__
+        passed = trial.open.type != End.UNCAPPED
         hint = SLOW if passed else UNTRIED
         reason = f"{trial.open.message}; not judged" if passed else UNTRIED
     return Row(prop.name, prop.says, passed, prop.points, why or "", hint, reason, shown)

@@ -17,6 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any, NoReturn
 
 import torch
@@ -34,32 +35,27 @@ _getitem = torch.Tensor.__getitem__
 _OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
 
 
+class End(StrEnum):
+    """Ends of a call that gave no answer, by the names under which a check hears of them."""
+
+    MEMORY = "TooMuchMemory"  # it ran into the cap on memory
+    TIME = "OutOfTime"  # what it would have taken of memory is not known
+    STARVED = "Starved"  # before it had its processor time: too much else runs, or it waits
+    UNCAPPED = "CannotCap"  # nothing was run, since this system has no caps that hold
+    HELD = "Held"  # the process held so much before that nothing is known of the call
+    DIED = "Unanswered"  # its process ended by itself
+
+
+# These tell nothing of what it would have taken.
+UNTOLD = (End.TIME, End.STARVED, End.UNCAPPED, End.HELD)
+
+
 class Unanswered(RuntimeError):
-    """A call that did not come to an end."""
+    """A call that did not come to an answer."""
 
-
-class TooMuchMemory(Unanswered):
-    """It ran into the cap on memory."""
-
-
-class OutOfTime(Unanswered):
-    """It was ended when its time was over; what it would have taken of memory is not known."""
-
-
-class Starved(Unanswered):
-    """It was ended before it had had its processor time: too much else runs, or it waits."""
-
-
-class CannotCap(Unanswered):
-    """Nothing was run, since this system has no caps that hold."""
-
-
-class Held(Unanswered):
-    """The process held so much before that what a call takes beside it is not known."""
-
-
-# Ends of a call that tell nothing of what it would have taken.
-UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap, Held))
+    def __init__(self, end: End, says: str) -> None:
+        super().__init__(says)
+        self.end = end
 
 
 class Bounded:
@@ -75,7 +71,7 @@ class Bounded:
         self, compute: Callable[[], Callable[[bytes], bytes]], *, memory: int, cpu: int
     ) -> None:
         if not _possible():
-            raise CannotCap("caps on a call need a system that forks safely")
+            raise Unanswered(End.UNCAPPED, "caps on a call need a system that forks safely")
         self.memory, self.cpu = memory, cpu
         self.reading, writing = os.pipe()
         asked, self.asking = os.pipe()
@@ -101,7 +97,7 @@ class Bounded:
         content = self._read()
         self.end()
         if content[:1] != b"=":
-            raise Unanswered("its process ended before it answered")
+            raise Unanswered(End.DIED, "its process ended before it answered")
         return content[1:]
 
     def _read(self, most: int = -1) -> bytes:
@@ -127,21 +123,22 @@ class Bounded:
             return
         os.close(self.asking)
         if self.said == b"m":
-            raise TooMuchMemory(f"took more than {self.memory} MiB of memory")
+            raise Unanswered(End.MEMORY, f"took more than {self.memory} MiB of memory")
         if self.said == b"h":
-            raise Held("its process held too much memory before")
+            raise Unanswered(End.HELD, "its process held too much memory before")
         if self.said == b"?":
-            raise CannotCap("this system does not hold a process to its caps")
+            raise Unanswered(End.UNCAPPED, "this system does not hold a process to its caps")
         ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
         if ended or used.ru_utime + used.ru_stime >= self.cpu:
-            raise OutOfTime(f"not finished in {self.cpu} seconds of processor time")
+            raise Unanswered(End.TIME, f"not finished in {self.cpu} seconds of processor time")
         if late:
-            raise Starved(
-                f"ended after {self.patience} seconds without {self.cpu} seconds of processor time"
+            raise Unanswered(
+                End.STARVED,
+                f"ended after {self.patience} seconds without {self.cpu} seconds of processor time",
             )
         end = os.waitstatus_to_exitcode(status)
         how = f"signal {-end}" if end < 0 else f"status {end}"
-        raise Unanswered(f"its process ended before it answered ({how})")
+        raise Unanswered(End.DIED, f"its process ended before it answered ({how})")
 
 
 def _compute(

@@ -73,15 +73,6 @@ class Sketch:
             self.form, (self.sums / step).round() * step, (self.within / step).ceil() * step
         )
 
-    def data(self) -> dict[str, Any]:
-        """The same as a message's entries."""
-        return {"form": self.form, "sums": self.sums, "within": self.within}
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> "Sketch":
-        """Digest from :meth:`data`."""
-        return cls(data["form"], data["sums"], data["within"])
-
 
 def returned_sketch(values: Any) -> Sketch:
     """The sketch of what came back, by which a mistake is known, of no half precision."""
@@ -221,13 +212,13 @@ class Records:
         """The bytes of a file that :func:`records` reads."""
         frames = [pack({"parameters": self.parameters, "named": self.named})]
         frames += [
-            pack({**sketch.data(), "value": value})
+            pack({"asked": vars(sketch), "value": value})
             for known in self.calls.values()
             for sketch, value in known
         ]
         frames += [
             pack({"seed": seed, "mistake": mistake,
-                  "parts": [{"passed": passed, **sketch.data()} for passed, sketch in parts]})
+                  "parts": [(passed, vars(sketch)) for passed, sketch in parts]})
             for (seed, mistake), parts in self.mistakes.items()
         ]  # fmt: skip
         sized = b"".join(struct.pack(">I", len(frame)) + frame for frame in frames)
@@ -243,9 +234,10 @@ class Records:
             if "parameters" in entry:
                 records.parameters, records.named = entry["parameters"], entry["named"]
             elif "mistake" in entry:
-                parts = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
+                parts = [(passed, Sketch(**sketch)) for passed, sketch in entry["parts"]]
                 records.mistakes[entry["seed"], entry["mistake"]] = parts
             else:
-                records.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
+                asked = Sketch(**entry["asked"])
+                records.calls[asked.form].append((asked, entry["value"]))
             start += 4 + size
         return records

@@ -16,7 +16,7 @@ from grader.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradien
 from grader.checks.compare import difference, kind, misfit, name
 from grader.checks.constant_answer import Call
 from grader.checks.example import Example, Pair, example, first_pair, parameters
-from grader.checks.probe import UNTOLD, OutOfTime, TooMuchMemory
+from grader.checks.probe import UNTOLD, End
 from grader.checks.recorded import Unrecorded
 from grader.checks.samples import Samples
 from grader.checks.structure import copies, has, in_single, is_data, is_real
@@ -175,7 +175,7 @@ class Trial(Samples):
         self.transcript.append(reply.error or reply.value)
         if want is None or not all(isinstance(p, Tensor) and p.numel() == 0 for p in want):
             self.measured = len(self.transcript)
-        costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
+        costly = (End.MEMORY, End.TIME) if timed else (End.MEMORY,)
         if reply.error is not None and reply.error.type in costly:
             raise Wrong(f"{why}: {reply.error.message}")
         if reply.error is not None and reply.error.type in UNTOLD:

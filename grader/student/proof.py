@@ -68,9 +68,7 @@ class Proof(_Strict):
 def packed(path: Path, root: Path, points: Mapping[str, float]) -> Packed:
     """A notebook without its outputs, with the points that its own checks gave."""
     content = path.read_bytes()
-    submission = parsing.parse(content)
-    ids = [cell.metadata.get("submitted_id", "") for cell in submission.notebook.cells]
-    source = source_of(path.stem, root, ids)
+    source = source_of(path.stem, root, parsing.parse(content))
     if source is None:
         raise Refused(f"{path} is no notebook of this course: no assignment has its cells")
     notebook = parsing.document(content)
