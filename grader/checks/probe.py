@@ -81,7 +81,7 @@ class Bounded:
             self.child = os.fork()
         if self.child == 0:
             os.close(self.asking)
-            _compute(compute, asked, writing, memory, cpu)
+            self._compute(compute, asked, writing)
         os.close(writing)
         os.close(asked)
         self.patience = 2 * cpu + _SLACK
@@ -89,6 +89,74 @@ class Bounded:
         self.said = self._read(1)
         if self.said != b".":
             self.end()
+
+    def _compute(
+        self, compute: Callable[[], Callable[[bytes], bytes]], asked: int, writing: int
+    ) -> NoReturn:
+        """In the fork: never returns, and runs nothing that the parent would run at its end."""
+        import resource
+
+        status = 1
+        try:
+            # The threads of the parent are not here, and waiting for them would take for ever.
+            torch.set_num_threads(1)
+            # Garbage of the parent stays there: its finalizers would run in the midst of
+            # the call, and one that parses (as a traceback does) spoils a parse that is under way.
+            gc.freeze()
+            sys.stdout = sys.stderr = io.StringIO()
+            faulthandler.disable()  # it would write past them, of an end that the parent tells
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
+            space = _space_in_use() + self.memory * _MIB
+            # At the soft cap on time comes a signal of its own, at the hard one the end.
+            caps = (
+                (resource.RLIMIT_AS, space, space),
+                (resource.RLIMIT_CPU, self.cpu, self.cpu + 1),
+            )
+            for what, soft, most in caps:
+                hard = resource.getrlimit(what)[1]
+                most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+                resource.setrlimit(what, (min(soft, most), most))
+            if not _capped(self.memory + 2):
+                os.write(writing, b"?")
+            else:
+                before = _resident()
+                try:
+                    finish = compute()
+                except MemoryError:
+                    os.write(writing, b"m")
+                else:
+                    self._answer(finish, asked, writing, before)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _answer(
+        self, finish: Callable[[bytes], bytes], asked: int, writing: int, before: int
+    ) -> None:
+        """In the fork, when its call is over: what it took is told, and then what is asked of it."""
+        if _resident() - before > self.memory + _ROOM:
+            os.write(writing, b"m")
+            return
+        if _started and before - _started[0] > 2 * max(self.memory, _ROOM):
+            os.write(writing, b"h")
+            return
+        # In another fork no thread and no alarm of the answer's is left to see the question.
+        child = os.fork()
+        if child:
+            os.write(writing, b".")
+            os.waitpid(child, 0)
+            return
+        sys.settrace(None)
+        sys.setprofile(None)
+        gc.disable()
+        with os.fdopen(asked, "rb") as file:
+            view = memoryview(b"=" + finish(file.read()))
+        while view:
+            view = view[os.write(writing, view) :]
 
     def ask(self, question: bytes) -> bytes:
         """The answer to the question."""
@@ -139,77 +207,6 @@ class Bounded:
         end = os.waitstatus_to_exitcode(status)
         how = f"signal {-end}" if end < 0 else f"status {end}"
         raise Unanswered(End.DIED, f"its process ended before it answered ({how})")
-
-
-def _compute(
-    compute: Callable[[], Callable[[bytes], bytes]],
-    asked: int,
-    writing: int,
-    memory: int,
-    cpu: int,
-) -> NoReturn:
-    """In the fork: never returns, and runs nothing that the parent would run at its end."""
-    import resource
-
-    status = 1
-    try:
-        # The threads of the parent are not here, and waiting for them would take for ever.
-        torch.set_num_threads(1)
-        # Garbage of the parent stays there: its finalizers would run in the midst of
-        # the call, and one that parses (as a traceback does) spoils a parse that is under way.
-        gc.freeze()
-        sys.stdout = sys.stderr = io.StringIO()
-        faulthandler.disable()  # it would write past them, of an end that the parent tells
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-        # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
-        space = _space_in_use() + memory * _MIB
-        # At the soft cap on time comes a signal of its own, at the hard one the end.
-        caps = ((resource.RLIMIT_AS, space, space), (resource.RLIMIT_CPU, cpu, cpu + 1))
-        for what, soft, most in caps:
-            hard = resource.getrlimit(what)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (min(soft, most), most))
-        if not _capped(memory + 2):
-            os.write(writing, b"?")
-        else:
-            before = _resident()
-            try:
-                finish = compute()
-            except MemoryError:
-                os.write(writing, b"m")
-            else:
-                _answer(finish, asked, writing, memory, before)
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _answer(
-    finish: Callable[[bytes], bytes], asked: int, writing: int, memory: int, before: int
-) -> None:
-    """In the fork, when its call is over: what it took is told, and then what is asked of it."""
-    if _resident() - before > memory + _ROOM:
-        os.write(writing, b"m")
-        return
-    if _started and before - _started[0] > max(2 * memory, 2 * _ROOM):
-        os.write(writing, b"h")
-        return
-    # In another fork no thread and no alarm of the answer's is left to see the question.
-    child = os.fork()
-    if child:
-        os.write(writing, b".")
-        os.waitpid(child, 0)
-        return
-    sys.settrace(None)
-    sys.setprofile(None)
-    gc.disable()
-    with os.fdopen(asked, "rb") as file:
-        view = memoryview(b"=" + finish(file.read()))
-    while view:
-        view = view[os.write(writing, view) :]
 
 
 def begin() -> None:

@@ -151,14 +151,39 @@ class Pool:
     def _hire(self, number: int) -> _Judge:
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
-            target=_serve,
-            args=(os.getpid(), theirs, ours, self.work, self.forkserver, number),
-            daemon=True,
+            target=self._serve, args=(os.getpid(), theirs, ours, number), daemon=True
         )
         with held_back(signal.SIGINT):
             process.start()
         theirs.close()
         return _Judge(process, ours)
+
+    def _serve(self, parent: int, link: Connection, other_end: Connection, number: int) -> None:
+        """In a judge's process: judge what comes, until the other side hangs up."""
+        assert self.work is not None and self.forkserver is not None
+        die_with_parent()
+        if os.getppid() != parent:
+            os._exit(0)  # it was killed before this one could ask to be told
+        # Ctrl-C reaches the whole group; the writer decides what becomes of it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        other_end.close()
+        while True:
+            try:
+                task = link.recv()
+            except (EOFError, OSError):
+                os._exit(0)
+            try:
+                answer = ("done", self.work.judge(task, self.forkserver, number))
+            except ForkServerLost as lost:
+                answer = ("lost", str(lost))
+            except WorkerFailed as failed:
+                answer = ("failed", str(failed))
+            except Exception as error:
+                # One task never stops a class; whoever grades sees what happened.
+                why = f"The grader itself failed: {type(error).__name__}: {error}"
+                answer = ("done", self.work.lost(task, why))
+            link.send(answer)
 
     def _hand_out(self, waiting: deque[tuple[Task, int]]) -> None:
         """Give whoever is idle the next of what waits."""
@@ -207,36 +232,3 @@ def held_back(number: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _serve(
-    parent: int,
-    link: Connection,
-    other_end: Connection,
-    work: Judging[Any, Any],
-    forkserver: ForkServer,
-    number: int,
-) -> None:
-    die_with_parent()
-    if os.getppid() != parent:
-        os._exit(0)  # it was killed before this one could ask to be told
-    # Ctrl-C reaches the whole group; the writer decides what becomes of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    other_end.close()
-    while True:
-        try:
-            task = link.recv()
-        except (EOFError, OSError):
-            os._exit(0)
-        try:
-            answer = ("done", work.judge(task, forkserver, number))
-        except ForkServerLost as lost:
-            answer = ("lost", str(lost))
-        except WorkerFailed as failed:
-            answer = ("failed", str(failed))
-        except Exception as error:
-            # One task never stops a class; whoever grades sees what happened.
-            why = f"The grader itself failed: {type(error).__name__}: {error}"
-            answer = ("done", work.lost(task, why))
-        link.send(answer)

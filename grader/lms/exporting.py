@@ -88,14 +88,9 @@ class Exporter:
         self.collected = facts["collected"]
         self.head = self._head()
         self.report = sections(
-            "scores",
-            "feedback",
-            "told_by_the_name_alone",
-            "waiting_for_a_person",
-            "entered_there_and_left",
-            "in_the_file_and_not_known_here",
-            "scored_here_and_not_in_the_file",
-            "page_without_a_name_there",
+            "scores feedback told_by_the_name_alone waiting_for_a_person entered_there_and_left "
+            "in_the_file_and_not_known_here scored_here_and_not_in_the_file "
+            "page_without_a_name_there"
         )
         self.changes: list[ScoreChange] = []
         # Pages by assignment and by their names in the system; their digests by student.

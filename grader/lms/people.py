@@ -27,9 +27,9 @@ def endings(text: str) -> list[str]:
     return ["_".join(parts[n:]) for n in range(len(parts))]
 
 
-def sections(*titles: str) -> dict[str, list[str]]:
+def sections(titles: str) -> dict[str, list[str]]:
     """Report of a command: lines below titles, in the order in which they are read."""
-    return {title: [] for title in titles}
+    return {title: [] for title in titles.split()}
 
 
 class People:

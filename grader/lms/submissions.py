@@ -77,7 +77,7 @@ class Submissions:
         db: str = "",
     ) -> None:
         self.path = path
-        self.report = sections("collected", "kept_in_replaced", "look_at", "not_collected")
+        self.report = sections("collected kept_in_replaced look_at not_collected")
         self.archive = archives.opened(path)
         self.files, self.report["not_collected"] = archives.entries(self.archive)
         self.system = system or self._system()

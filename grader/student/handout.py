@@ -26,22 +26,10 @@ ENGINE = ("__init__.py", "base", "checks", "cli", "py.typed")
 KEPT = "_build/records"
 # Of the grader only what reads a student's own notebook, for `course check` and `course reset`.
 OWN_NOTEBOOK = (
-    "assistants.py",
-    "authoring.py",
-    "card.py",
-    "cells.py",
-    "intake/__init__.py",
-    "intake/matching.py",
-    "intake/parsing.py",
-    "judge/__init__.py",
-    "judge/causes.py",
-    "judge/packages.py",
-    "judge/session.py",
-    "student/__init__.py",
-    "student/proof.py",
-    "student/reset.py",
-    "student/selfcheck.py",
-)
+    "assistants.py authoring.py card.py cells.py intake/__init__.py intake/matching.py "
+    "intake/parsing.py judge/__init__.py judge/causes.py judge/packages.py judge/session.py "
+    "student/__init__.py student/proof.py student/reset.py student/selfcheck.py"
+).split()
 BESIDE = ("LICENSE", "constraints.txt", "environment.yml", "pyproject.toml")
 README = """\
 # The exercises of the course
