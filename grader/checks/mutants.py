@@ -244,10 +244,12 @@ def _constant(node: ast.expr) -> list[ast.AST]:
     return []
 
 
-def _slice(node: ast.expr) -> list[ast.AST]:
-    if not isinstance(node, ast.Slice):
-        return []
-    return [_with(node, **{n: None}) for n in ("lower", "upper", "step") if getattr(node, n)]
+def _parts(node: ast.expr) -> list[ast.AST]:
+    if isinstance(node, ast.Slice):
+        return [_with(node, **{n: None}) for n in ("lower", "upper", "step") if getattr(node, n)]
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) == 2:
+        return [_with(node, elts=node.elts[::-1])]
+    return []
 
 
 def _call(node: ast.expr) -> list[ast.AST]:
@@ -270,10 +272,4 @@ def _call(node: ast.expr) -> list[ast.AST]:
     return nodes
 
 
-def _tuple(node: ast.expr) -> list[ast.AST]:
-    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) == 2:
-        return [_with(node, elts=node.elts[::-1])]
-    return []
-
-
-RULES = (_binary, _logic, _constant, _slice, _call, _tuple, _hidden)
+RULES = (_binary, _logic, _constant, _parts, _call, _hidden)

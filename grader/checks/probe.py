@@ -107,7 +107,7 @@ class Bounded:
             faulthandler.disable()  # it would write past them, of an end that the parent tells
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-            # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
+            # Large blocks on their own: aligned ones leave holes in the heap, of use to nobody.
             with contextlib.suppress(OSError, AttributeError):
                 ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
             space = _space_in_use() + self.memory * _MIB
@@ -137,7 +137,7 @@ class Bounded:
     def _answer(
         self, finish: Callable[[bytes], bytes], asked: int, writing: int, before: int
     ) -> None:
-        """In the fork, when its call is over: what it took is told, and then what is asked of it."""
+        """In the fork, when its call is over: tell what it took, and then what is asked of it."""
         if _resident() - before > self.memory + _ROOM:
             os.write(writing, b"m")
             return

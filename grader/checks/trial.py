@@ -110,7 +110,9 @@ class Trial(Samples):
             return why, shown
         if not isinstance(pair.want, Tensor) and shown is not None:
             shown = replace(shown, wanted=None)
-        is_what = "has wrong entries" if isinstance(pair.got, Tensor) else f"is {_told(pair.got)}"
+        plain = isinstance(pair.got, (bool, int, float, str))
+        is_what = f"is {pair.got!r:.80}" if plain else f"is {kind(pair.got)}"
+        is_what = "has wrong entries" if isinstance(pair.got, Tensor) else is_what
         return f"{pair.what} {is_what}, which is not what was expected", shown
 
     def form(self) -> str | None:
@@ -368,10 +370,6 @@ def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     outputs = value if isinstance(value, (list, tuple)) else [value]
     pairs = zip(outputs, cotangents, strict=True)
     return sum(float((o * c.double()).sum()) for o, c in pairs if c is not None)
-
-
-def _told(value: Any) -> str:
-    return f"{value!r:.80}" if isinstance(value, (bool, int, float, str)) else kind(value)
 
 
 def brief(value: Any) -> str:

@@ -224,15 +224,13 @@ def run_migrate(arguments: argparse.Namespace) -> int:
     """Copy, and print the number of rows."""
     from grader.records.database import migrate, shown
 
-    source, target = (_address(place) for place in (arguments.source, arguments.target))
+    source, target = (
+        place if "://" in place else f"sqlite:///{Path(place).resolve()}"
+        for place in (arguments.source, arguments.target)
+    )
     copied = migrate(source, target)
     rows = sum(copied.values())
     facts = {"from": shown(source), "to": shown(target), "rows": copied}
     line = f"{rows} rows copied to {shown(target)}; use it with `course grade … --db`"
     emit(arguments, facts, line)
     return 0
-
-
-def _address(place: str) -> str:
-    """The address of a file, or an address unchanged."""
-    return place if "://" in place else f"sqlite:///{Path(place).resolve()}"

@@ -7,7 +7,7 @@ forbidden is not there, and what it earns without counts. A person is asked by w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from grader.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
+from grader.checks.answer_proxy import AnswerLost, Failure
 from grader.checks.exercise import Exercise
 from grader.checks.forbidden import FORBIDDEN, refuses
 from grader.checks.grading import grade
@@ -21,15 +21,6 @@ from grader.judge.session import Session
 # Form of a note that asks for a person, and the number of operators that it tells.
 PLEASE = "please read the answer"
 MOST_NAMES = 8
-
-
-def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
-    report = grade(exercise, proxy, seed, reveal=False)
-    if not report.full:
-        report.mistakes = recognise(exercise, report, seed)
-    # Its return value has been compared and could fill the memory; what it raised is told.
-    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
-    return report
 
 
 @dataclass
@@ -90,10 +81,15 @@ class Grader:
 
     def _graded(self, exercise: Exercise, session: Session[Worker]) -> Report:
         try:
-            return _report(exercise, session.worker.proxy(), self.seed)
+            report = grade(exercise, session.worker.proxy(), self.seed, reveal=False)
         except AnswerLost as lost:
             session.replay(lost)
             raise
+        if not report.full:
+            report.mistakes = recognise(exercise, report, self.seed)
+        # Its return value has been compared and could fill the memory; what it raised is told.
+        report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
+        return report
 
     def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session[Worker]:
         """A session without some kinds that has run the same cells."""

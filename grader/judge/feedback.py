@@ -58,16 +58,15 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
     style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_in_its_order
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Without the marks by which a browser turns a line round.
+        finalize=lambda value: value.translate(_TURNS) if isinstance(value, str) else value,
     )
     environment.filters["code"] = _with_code
     page = environment.from_string((here / name).read_text(encoding="utf-8"))
     return page, style, digest
-
-
-def _in_its_order(value: Any) -> Any:
-    """A value of a template; a text without the marks by which a browser turns a line round."""
-    return value.translate(_TURNS) if isinstance(value, str) else value
 
 
 def _with_code(text: str) -> Markup:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from grader.base.course import course
@@ -58,7 +59,7 @@ class ForkServerLost(RuntimeError):
     """The warm parent is gone; a new one has to be started."""
 
 
-class ForkServer:
+class ForkServer(AbstractContextManager["ForkServer"]):
     """A running warm parent; use it as a context manager.
 
     The sandbox package lies in ``kits``, and is written there if it does not. Without ``walls``,
@@ -188,9 +189,6 @@ class ForkServer:
         self.group.remove()
         with contextlib.suppress(OSError):
             self.folder.cleanup()
-
-    def __enter__(self) -> "ForkServer":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.end()

@@ -54,15 +54,16 @@ def _behind(symbol: Symbol) -> Iterator[Symbol]:
         if len(working) <= FEW:
             for statement in working:
                 called = mentioned(statement, symbol[0])
-                yield from (s for s in called if not s[0].startswith(ENGINE) and _function(s))
+                yield from (
+                    s
+                    for s in called
+                    if not s[0].startswith(ENGINE)
+                    and any(isinstance(definition, ast.FunctionDef) for definition in statements(s))
+                )
 
 
 def _refuses(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and all(isinstance(n, ast.Raise) for n in node.body)
-
-
-def _function(symbol: Symbol) -> bool:
-    return any(isinstance(node, ast.FunctionDef) for node in statements(symbol))
 
 
 def imported(source: str) -> set[Symbol]:

@@ -103,7 +103,9 @@ def _insert(result: Reset, own: NotebookNode, before: Sequence[NotebookNode]) ->
                 return
     place = 0
     for earlier in reversed(before):
-        known = [n for n, c in enumerate(cells) if _same(c, earlier)]
+        # By its mark, a text by its id.
+        key = id_of if id_of(earlier) else lambda cell: cell.get("id")
+        known = [n for n, c in enumerate(cells) if key(c) == key(earlier)]
         if known:
             place = known[0] + 1
             break
@@ -120,11 +122,6 @@ def _fresh(own: NotebookNode, notebook: NotebookNode, key: str | None = None) ->
     elif key is not None or own.id in taken:
         cell.id = key or uuid.uuid4().hex[:8]
     return cell
-
-
-def _same(cell: NotebookNode, own: NotebookNode) -> bool:
-    """Tell whether a cell is one of the release: by its mark, a text by its id."""
-    return id_of(cell) == id_of(own) if id_of(own) else cell.get("id") == own.id
 
 
 def _content(cell: NotebookNode) -> tuple[Any, ...]:
