@@ -15,11 +15,7 @@ from grader.base.files import write_changed
 
 
 class FromText(DeferredConfig):
-    """The hook after a release of ``GenerateAssignment``; reading it writes the source notebooks.
-
-    Args:
-        config: The path of the course's ``nbgrader_config.py``.
-    """
+    """The hook after a release of ``GenerateAssignment``; reading it writes source notebooks."""
 
     def __init__(self, config: str) -> None:
         self.root = Path(config).resolve().parent

@@ -93,8 +93,7 @@ def _remove(path: Path) -> None:
 def replaced(folder: Path) -> Iterator[Path]:
     """A place beside a folder to fill; at the end it takes the folder's place, whole or not at all.
 
-    A run that ends between the last two steps leaves no folder: :func:`recover` puts the old one
-    back.
+    If a run ends between the last two steps, :func:`recover` puts the old folder back.
     """
     recover(folder)
     with part_of(folder) as part:

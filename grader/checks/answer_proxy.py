@@ -31,7 +31,6 @@ class Failure:
     function: str = ""  # that the line stands in
 
     def __str__(self) -> str:
-        """One line for the student."""
         where = f", at `{self.line.strip()}`" if self.line else ""
         return f"{self.type}: {self.message or 'no message'}{where}"
 

@@ -41,8 +41,7 @@ def grade(
     """Try every property of an exercise on an answer; each draws samples from a seed of its own.
 
     With ``examples`` the report holds a call that went wrong, for who reads it. With ``reveal`` it
-    says what was expected of samples that may come again. :class:`AnswerLost`: the answer's process
-    died.
+    says what was expected of samples that may come again.
     """
     rows, transcript, calls = [], [], []
     beside: set[str] = set()

@@ -141,7 +141,6 @@ def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, Any]]:
 
 
 def _instead(node: ast.AST) -> list[ast.AST]:
-    """Replacements of a node."""
     if isinstance(node, ast.stmt):
         return _statements(node)
     if isinstance(node, ast.expr):

@@ -2,8 +2,7 @@
 
 The tree that students get (:mod:`grader.student.handout`) holds neither. In the place of an
 exercise's answers lies a file of records: what the reference returned for the samples of a few
-seeds, and what each known mistake came to under these seeds, its verdicts and a sketch of all it
-returned.
+seeds, and of each known mistake the verdicts under these seeds and a sketch of all it returned.
 """
 
 import copy

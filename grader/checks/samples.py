@@ -43,8 +43,7 @@ class Samples:
     def slices(self, *axes: tuple[int, ...], number: int = 3) -> list[tuple[slice, ...]]:
         """Slices of a large result, to be compared: nobody knows beforehand which.
 
-        Of each leading axis: its length, how much of it a slice has, and perhaps steps between
-        slices.
+        Of each leading axis: its length, how much of it a slice has, and perhaps a step between.
         """
 
         def one(length: int, wide: int, step: int = 1) -> slice:

@@ -56,11 +56,7 @@ def sources() -> Path:
 
 
 def instrument(name: str, root: Path | None = None) -> ModuleType:
-    """A module of ``tests``, which holds the measuring instruments of the course.
-
-    Raises:
-        Refused: It is not there.
-    """
+    """A module of ``tests``, which holds the measuring instruments of the course."""
     folder = (root or checkout()) / "tests"
     place = folder.joinpath(*name.split("."))
     if not (place.is_dir() or place.with_suffix(".py").is_file()):

@@ -166,7 +166,6 @@ def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Clus
 def _grade(
     arguments: argparse.Namespace, root: Path, course: Path, judges: Pool | Cluster | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The report as data and as lines."""
     from grader import sample
     from grader.base.course import course as this_course
     from grader.classroom import Classroom
@@ -185,7 +184,7 @@ def _grade(
         data = {"to_grade": todo, "graded": len(chosen) - len(todo)}
         return data, [*(f"  {s}" for s in todo), f"{len(todo)} of {len(chosen)} to grade"]
     address = classroom.records.db
-    known = roster.students(classroom.course, address)
+    known = roster.people(classroom.course, address)
     remarks = [r.says for r in preflight.of_class(classroom.course, [classroom.name], known)]
     now = {v.student: v for v in _with_bar(arguments, classroom, chosen, judges)}
     # The report covers the whole class, even if only some were graded now.

@@ -194,7 +194,6 @@ def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bo
 
 
 def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
-    """Numbered criteria with their points."""
     given = answer.given or [None] * len(rubric.criteria)
     lines = [
         f"{number:3}  {c.points:3g}  {c.says}" + ("" if had is None else f" (given {had:g})")

@@ -127,7 +127,6 @@ def _course(arguments: argparse.Namespace) -> Path:
 
 
 def _told(arguments: argparse.Namespace, report: dict[str, list[str]], line: str) -> None:
-    """Print the report as JSON or line by line, and the summary."""
     from grader.intake.parsing import plain
 
     lines: list[str] = []

@@ -63,7 +63,6 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 
 
 def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
-    """The exchange of the course, if there is a course."""
     from grader.review import preflight
 
     try:
@@ -86,7 +85,7 @@ def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Rema
         course,
         where,
         [source.stem for source in authoring.sources(checkout())],
-        roster.students(course, arguments.db),
+        roster.people(course, arguments.db),
     )
 
 

@@ -127,7 +127,6 @@ def words(value: Any) -> str:
 
 
 def _plain(value: Any) -> bool:
-    """Tell whether a value is as it is written."""
     if isinstance(value, (list, tuple)):
         return all(map(_plain, value))
     return value is None or isinstance(value, (bool, int, float, str))
@@ -140,7 +139,6 @@ def _numbers(value: Any) -> str:
 
 
 def _hidden(value: Any) -> bool:
-    """Tell whether a tensor's numbers are not printed."""
     return isinstance(value, Tensor) and value.is_floating_point() and value.numel() > FEW_NUMBERS
 
 

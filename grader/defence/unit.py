@@ -253,7 +253,6 @@ def _bare(text: str) -> ast.Module:
 
 
 def _silent(node: ast.stmt) -> bool:
-    """Tell whether nothing happens here: a docstring, an ellipsis."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

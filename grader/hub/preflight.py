@@ -66,7 +66,6 @@ def _course(place: HubSettings, root: Path) -> Iterator[str]:
 
 
 def _notebooks(root: Path) -> Iterator[str]:
-    """Tell whether every assignment has the notebook that Formgrader releases from."""
     texts = sorted(root.glob("solutions/*/[0-9][0-9]_*.md"))
     missing = [text.stem for text in texts if not text.with_suffix(".ipynb").exists()]
     if missing:
@@ -77,7 +76,6 @@ def _notebooks(root: Path) -> Iterator[str]:
 
 
 def _ports(place: HubSettings) -> Iterator[str]:
-    """Ports that somebody else listens on."""
     ports = {"port": (place.address, place.port)}
     for name in ("hub_port", "proxy_port", "service_port"):
         ports[name] = ("127.0.0.1", getattr(place, name))

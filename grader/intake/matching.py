@@ -106,7 +106,6 @@ def _adopt(
 
 
 def _which(places: list[int], cells: list[NotebookNode], own: NotebookNode) -> int:
-    """The place of the copy that counts."""
     if locked(own):
         return places[-1] if graded(own) else places[0]
     names = defines(own)

@@ -12,8 +12,7 @@ _ROOT = Path("/sys/fs/cgroup")
 class Group:
     """A control group a worker, or nothing where none can be made.
 
-    ``parents`` are a folder for memory and one for processes, or one where the kernel has one
-    hierarchy.
+    ``parents`` are a folder for memory and one for processes, or one folder for both.
     """
 
     parents: list[Path]

@@ -121,7 +121,6 @@ def behind_walls(forkserver: ForkServer, places: Iterable[Path] = ()) -> ForkSer
 
 @contextlib.contextmanager
 def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """Targets of a dishonest student."""
     secret = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
@@ -156,7 +155,8 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
             if family == socket.AF_INET:
                 port = server.getsockname()[1]
             stack.enter_context(_greeting(server))
-        library = course().library
+        bank = course().root / course().bank.replace(".", "/")
+        checks = bank, course().library / "__init__.py", HERE / "grader/checks/report.py"
         yield {
             "secret": secret,
             "file": f"{folder}/secret",
@@ -167,14 +167,7 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
             "socket": name,
             "library": course().package,
             "bank": course().bank,
-            "checks": [
-                str(path)
-                for path in (
-                    course().root / course().bank.replace(".", "/"),
-                    library / "__init__.py",
-                    HERE / "grader/checks/report.py",
-                )
-            ],
+            "checks": [*map(str, checks)],
         }
 
 

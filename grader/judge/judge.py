@@ -169,7 +169,6 @@ def _judge_cell(cell: NotebookNode, session: Session[Worker], grader: Grader) ->
 
 
 def _table(report: Report) -> list[NotebookNode]:
-    """Output and value of a graded cell."""
     shown = {"text/plain": repr(report.score), MIME: report.data()}
     return [
         _output("stream", name="stdout", text=report.table() + "\n"),

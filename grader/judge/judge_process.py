@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,11 +47,7 @@ def request(marker: Marker, task: Task, *, walls: bool) -> bytes:
 
 
 def answer(content: bytes, marker: Marker, task: Task) -> tuple[Verdict, Files]:
-    """Result of :func:`judge`, read.
-
-    Raises:
-        WorkerFailed: The worker cannot judge anything.
-    """
+    """Result of :func:`judge`, read; WorkerFailed if the worker cannot judge anything."""
     from grader.judge.forkserver import WorkerFailed
 
     kind, result = pickle.loads(content)
@@ -108,50 +105,42 @@ class JudgeProcess:
         self._process = self._link = None
 
 
-class _JudgeServer:
-    """The side of the process: answers requests, one after the other."""
+class _JudgeServer(contextlib.ExitStack):
+    """The side of the process: answers requests, one after the other, by a pool that it keeps."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.pools = contextlib.ExitStack()
-        self.pool: dict[bool, Pool] = {}
-        self.markers: dict[tuple[str, str, str], Marker] = {}
+    pool: tuple[bool, Pool] | None = None
 
     def handle(
         self, assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
     ) -> tuple[str, tuple[Verdict, Files] | str]:
         """Judge; arguments are what :func:`request` packs."""
+        from grader.judge import pool
         from grader.judge.forkserver import WorkerFailed
 
         try:
-            marker = self._marker(assignment, seed, limits)
+            marker = _marker(assignment, seed, limits)
             if marker.engine != engine:
                 return "failed", (
                     f"the worker on {socket.gethostname()} has another version of the course than"
                     " the command that asks it. Nothing was mixed: update both and start the worker"
                     " again"
                 )
-            [(_, done)] = self._pool(walls).judge_all(marker, [task])
+            if self.pool is None or self.pool[0] != walls:
+                self.close()
+                kits = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="course-judge-")))
+                self.pool = walls, self.enter_context(pool.of_kits(kits, walls=walls))
+            [(_, done)] = self.pool[1].judge_all(marker, [task])
             return "done", done
         except (WorkerFailed, ValueError, OSError) as error:
             return "failed", f"the worker on {socket.gethostname()}: {error}"
 
-    def _marker(self, assignment: str, seed: str, limits: Limits) -> Marker:
-        from grader.judge.marking import Marker
 
-        key = (assignment, seed, repr(limits))
-        if key not in self.markers:
-            # A request with another key is of another run: the library may have changed.
-            self.markers = {key: Marker(checkout(), assignment, seed, limits)}
-        return self.markers[key]
+@lru_cache(maxsize=1)
+def _marker(assignment: str, seed: str, limits: Limits) -> Marker:
+    """The marker of a run; of the next one the library may have changed."""
+    from grader.judge.marking import Marker
 
-    def _pool(self, walls: bool) -> Pool:
-        from grader.judge import pool
-
-        if walls not in self.pool:
-            self.pools.close()
-            self.pool = {walls: self.pools.enter_context(pool.of_kits(self.folder, walls=walls))}
-        return self.pool[walls]
+    return Marker(checkout(), assignment, seed, limits)
 
 
 def checkout() -> Path:
@@ -175,12 +164,10 @@ def main(descriptor: int, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     fast_imports.load("grader.judge.marking")
     link = Connection(descriptor)
-    with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
-        server = _JudgeServer(Path(folder))
-        with contextlib.suppress(EOFError, OSError), contextlib.closing(link), server.pools:
-            while True:
-                request = pickle.loads(link.recv_bytes())
-                link.send_bytes(pickle.dumps(server.handle(*request)))
+    with contextlib.suppress(EOFError, OSError), link, _JudgeServer() as server:
+        while True:
+            request = pickle.loads(link.recv_bytes())
+            link.send_bytes(pickle.dumps(server.handle(*request)))
 
 
 if __name__ == "__main__":

@@ -96,13 +96,13 @@ class Marker:
         return verdict, {"feedback": page}
 
     def _verdict(self, task: Task, judged: Judged) -> Verdict:
-        released = {id_of(c): c.source for c in self.assignment.release.cells if id_of(c)}
-        handed_in = {id_of(c): c.source for c in judged.notebook.cells if id_of(c)}
-        unanswered = [
-            i
-            for i, c in handed_in.items()
-            if i in self.answered and c.strip() == released[i].strip()
-        ]
+        notebooks = self.assignment.release, judged.notebook
+        released, handed_in = (
+            {id_of(c): c.source.strip() for c in notebook.cells if id_of(c)}
+            for notebook in notebooks
+        )
+        unanswered = [i for i, c in handed_in.items() if i in self.answered and c == released[i]]
+        reports = [mark.report for mark in judged.marks if mark.report]
         answers = {}
         for mark in judged.marks:
             own = feedback.answer_of(judged, mark)
@@ -127,11 +127,7 @@ class Marker:
             worth={m.grade_id: m.max_points for m in judged.marks},
             answers=answers,
             unanswered=unanswered,
-            mistakes={
-                m.report.exercise: m.report.named
-                for m in judged.marks
-                if m.report and m.report.named
-            },
+            mistakes={report.exercise: report.named for report in reports if report.named},
             notes=[*judged.notes, *task.came_with.notes],
             engine=self.engine,
         )

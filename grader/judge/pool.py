@@ -201,7 +201,6 @@ class Pool:
         self.judges = []
 
     def _dismiss(self) -> None:
-        """End everybody."""
         self._end_judges()
         if self.forkserver:
             self.forkserver.end()

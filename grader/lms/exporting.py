@@ -132,7 +132,6 @@ class Exporter:
         return head
 
     def _rows(self) -> dict[str, tuple[int, dict[str, str]]]:
-        """Each student's row, and what it says."""
         table = self.table
         rows: dict[str, tuple[int, dict[str, str]]] = {}
         if all(table.find(self.headers.get(f, ())) is None for f in TOLD):
@@ -180,14 +179,12 @@ class Exporter:
         return columns
 
     def _told(self, column: int, said: Mapping[str, str]) -> str:
-        """Number of points by the system."""
         if self.head > 1:
             return self.table.values(self.head - 1)[column]
         title = self.form.score.fullmatch(self.table.header[column])
         return (title.groupdict().get("most") if title else "") or said.get("most", "")
 
     def _points(self, score: Score, column: int, said: Mapping[str, str]) -> float:
-        """A score in the system's points."""
         maximum = self._told(column, said)
         most, points = self.read(maximum), score.points
         if most is None and any(letter.isdecimal() for letter in maximum):

@@ -142,7 +142,6 @@ def _person(old: Mapping[str, Any], said: Mapping[str, Any], system: str) -> dic
 
 
 def _remarks(students: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Namesakes, and who is in several groups."""
     names = defaultdict(list)
     for student, person in students.items():
         last, first = _parts(person)

@@ -245,7 +245,6 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
 
 
 def _together(classes: Iterable[Class], n: int) -> list[dict[str, Any]]:
-    """Pairs of misconceptions that two students or more have had both."""
     each: dict[str, set[tuple[str, str]]] = {}
     for class_ in classes:
         for student, answers in class_.items():

@@ -172,8 +172,7 @@ class WrittenQuestion:
 class SecondLook(WrittenQuestion):
     """A sample of what has been marked, for a second marker who does not see those marks.
 
-    What the second marker gives stays out of the gradebook, in ``second-marks/`` of the course
-    folder.
+    What the second marker gives stays out of the gradebook, in the folder ``second-marks/``.
     """
 
     sample = 20
@@ -218,8 +217,6 @@ class SecondLook(WrittenQuestion):
         return read_json(self._path, REMEDY, dict, {})
 
     def _theirs(self) -> dict[str, WrittenMark]:
-        """Marks by key."""
-
         def marks(file: dict[str, Any]) -> dict[str, WrittenMark]:
             rows = file.get(self.cell, {}).items()
             return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows}

@@ -121,7 +121,6 @@ def _binds(node: ast.stmt) -> list[str]:
 
 
 def _import(node: ast.Import | ast.ImportFrom, kept: Collection[Symbol]) -> str:
-    """An import without what is not there."""
     if isinstance(node, ast.ImportFrom) and node.module == "__future__":
         return ""
     if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(course().package):

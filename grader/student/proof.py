@@ -116,11 +116,7 @@ def short(key: str) -> str:
 
 
 def read(path: Path) -> tuple[Proof, str]:
-    """A proof and its key in short.
-
-    Raises:
-        Refused: It is no proof, or has been changed since it was signed.
-    """
+    """A proof and its key in short, unless it is none or has been changed since it was signed."""
     if not path.is_file():
         raise Refused(f"there is no file {path}")
     if path.stat().st_size > MOST:

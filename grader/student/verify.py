@@ -86,11 +86,7 @@ def verify(
     limits: Limits | None = None,
     questions: int = QUESTIONS,
 ) -> list[Verified]:
-    """Judge each notebook again, run steps of the path again, and draw questions on each.
-
-    Raises:
-        Refused: An assignment that this course does not have, or a notebook that nobody can read.
-    """
+    """Judge each notebook again, run steps of the path again, and draw questions on each."""
     now = datetime.now(UTC) + timedelta(days=1)
     verified = []
     for one in proof.notebooks:
