@@ -115,7 +115,6 @@ class AnswerProxy:
         request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs, **more}
         request |= self._refuses
         reply = unpack(self.exchange(pack(request)))
-        error = (
-            Failure(**{k: str(v) for k, v in reply["error"].items()}) if reply["error"] else None
-        )
-        return Reply(reply["value"], reply["after"], error)
+        if failed := reply["error"]:
+            failed = Failure(**{name: str(value) for name, value in failed.items()})
+        return Reply(reply["value"], reply["after"], failed or None)

@@ -19,12 +19,4 @@ FIXTURES = {"normal": normal}
 
 def built(values: Any) -> Any:
     """A structure with what its fixtures stand for."""
-    return mapped(_built, values)
-
-
-def _built(value: Any) -> Any:
-    if not isinstance(value, Fixture):
-        return value
-    if value.name not in FIXTURES:
-        raise KeyError(f"no fixture {value.name!r}; there are {', '.join(sorted(FIXTURES))}")
-    return FIXTURES[value.name](**value.params)
+    return mapped(lambda v: FIXTURES[v.name](**v.params) if isinstance(v, Fixture) else v, values)

@@ -10,6 +10,7 @@ import ctypes
 import faulthandler
 import gc
 import io
+import mmap
 import os
 import select
 import signal
@@ -23,6 +24,11 @@ from typing import Any, NoReturn
 import torch
 
 from grader.checks.protocol import TENSORS, items
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 _SLACK = 5  # seconds on the wall beyond twice the processor time
 _MIB = 2**20
@@ -94,8 +100,6 @@ class Bounded:
         self, compute: Callable[[], Callable[[bytes], bytes]], asked: int, writing: int
     ) -> NoReturn:
         """In the fork: never returns, and runs nothing that the parent would run at its end."""
-        import resource
-
         status = 1
         try:
             # The threads of the parent are not here, and waiting for them would take for ever.
@@ -216,16 +220,11 @@ def begin() -> None:
 
 def _resident() -> int:
     """MiB of memory that this process has had at the same time."""
-    import resource
-
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _space_in_use() -> int:
     """Bytes of address space of this process, to a MiB: a worker has no /proc to read it from."""
-    import mmap
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     enough, little = 2**47 if hard == resource.RLIM_INFINITY else hard, 0
     before = (soft, hard)
@@ -247,17 +246,11 @@ def _space_in_use() -> int:
 
 def _possible() -> bool:
     """True if this system can fork a process that has used threads; macOS's libraries cannot."""
-    try:
-        import resource  # noqa: F401
-    except ImportError:
-        return False
-    return hasattr(os, "fork") and sys.platform != "darwin"
+    return resource is not None and hasattr(os, "fork") and sys.platform != "darwin"
 
 
 def _capped(memory: int) -> bool:
     """Tell whether so many MiB cannot be had: some systems take a cap and forget it."""
-    import mmap
-
     try:
         mmap.mmap(-1, memory * _MIB).close()
     except (OSError, MemoryError):

@@ -191,7 +191,10 @@ def _grade(
     verdicts = [v for s in everybody if (v := now.get(s) or classroom.records.verdict(s))]
     facts = summary.data(classroom.name, verdicts, classroom.engine)
     path = summary.write(classroom.course / "summary", facts, verdicts)
-    page = analysis.after_grading(classroom.course, classroom.root, classroom.name)
+    page = None
+    with contextlib.suppress(Refused):  # where there is nothing to say
+        analysed = analysis.analyse(classroom.course, classroom.root, [classroom.name])
+        page = analysis.write(classroom.course, analysed)
     experiments = this_course().experiments()
     asked = experiments and experiments.of_class(
         classroom.course, classroom.root, classroom.name, arguments.run_again, say

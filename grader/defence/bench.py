@@ -38,7 +38,7 @@ class Bench:
     Its methods raise :class:`Undecided` where a run ends its process or decides nothing.
     """
 
-    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session[Worker]) -> None:
+    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session) -> None:
         self.exercise, self.unit, self.session = exercise, own, session
         self.reports: dict[tuple[str, str], Report] = {}
 

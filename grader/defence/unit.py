@@ -40,7 +40,6 @@ class Change:
 class Unit:
     """The definitions of the cell in which an answer stands, without docstrings."""
 
-    function: str
     text: str  # questions count its lines from 1
 
     @cached_property
@@ -149,7 +148,7 @@ def find(sources: Iterable[str], function: str) -> Unit | None:
         text = "\n\n".join(_verbatim(source, n) for n in nodes if isinstance(n, KEPT) or _data(n))
         if text.count("\n") >= MOST_LINES or len(text) > MOST_CHARACTERS:
             return None
-        return Unit(function, text)
+        return Unit(text)
     return None
 
 

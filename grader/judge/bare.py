@@ -15,7 +15,6 @@ from grader.checks.operator_recorder import unusual
 from grader.checks.recognition import recognise
 from grader.checks.report import Report
 from grader.intake import parsing
-from grader.judge.channel import Worker
 from grader.judge.session import Session
 
 # Form of a note that asks for a person, and the number of operators that it tells.
@@ -27,7 +26,7 @@ MOST_NAMES = 8
 class Bare:
     """A session that lacks some kinds, and the cells that were run in it."""
 
-    session: Session[Worker]
+    session: Session
     ran: list[str] = field(default_factory=list)
 
 
@@ -35,12 +34,12 @@ class Bare:
 class Grader:
     """Grades the answers of a notebook; ``start`` begins a session that lacks some kinds."""
 
-    start: Callable[[Sequence[str]], Session[Worker]]
+    start: Callable[[Sequence[str]], Session]
     seed: str
     notes: list[str]
     bare: dict[tuple[str, ...], Bare] = field(default_factory=dict)
 
-    def report(self, exercise: Exercise, session: Session[Worker]) -> Report:
+    def report(self, exercise: Exercise, session: Session) -> Report:
         """Result of the answer; the process of one that raises AnswerLost is another then."""
         if not exercise.forbidden:
             return self._graded(exercise, session)
@@ -79,7 +78,7 @@ class Grader:
             )
         return report
 
-    def _graded(self, exercise: Exercise, session: Session[Worker]) -> Report:
+    def _graded(self, exercise: Exercise, session: Session) -> Report:
         try:
             report = grade(exercise, session.worker.proxy(), self.seed, reveal=False)
         except AnswerLost as lost:
@@ -91,7 +90,7 @@ class Grader:
         report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
         return report
 
-    def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session[Worker]:
+    def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session:
         """A session without some kinds that has run the same cells."""
         bare = self.bare.get(kinds)
         if bare is not None and bare.ran != cells[: len(bare.ran)]:

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import itertools
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,13 +13,12 @@ from nbformat import NotebookNode
 
 from grader.base.course import course
 from grader.cells import id_of, marks
+from grader.checks.cell import HEADING
 from grader.checks.exercise import find
 from grader.intake.parsing import inert
 from grader.judge.bare import PLEASE
 from grader.judge.judge import Judged, Mark
 
-# Of a task: a number of the assignment and one of its own.
-HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
 # Marks of direction that go on to the end of a line, or to another that ends them.
 _TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
 

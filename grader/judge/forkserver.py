@@ -120,8 +120,7 @@ class ForkServer(AbstractContextManager["ForkServer"]):
         if not answer:
             self.process.kill()
             self.process.wait()
-            log = self._log.read_text(errors="replace").strip()[-4000:]
-            raise WorkerFailed(f"the grading worker did not start\n{log}")
+            raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
         control.settimeout(None)
         self.own_users = json.loads(answer)["own_users"]
         self._ready |= 1 << judge

@@ -95,7 +95,7 @@ def judge_notebook(
     failed: list[Raised] = []
     cells = align(submission, release)
 
-    def bare(kinds: Sequence[str]) -> Session[Worker]:
+    def bare(kinds: Sequence[str]) -> Session:
         # The rest is for the notebook itself.
         return Session(partial(start, without=kinds), session.left / 2)
 
@@ -151,7 +151,7 @@ def _remarks(reports: Sequence[Report]) -> Iterator[str]:
             )
 
 
-def _judge_cell(cell: NotebookNode, session: Session[Worker], grader: Grader) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session, grader: Grader) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:

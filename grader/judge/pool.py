@@ -9,35 +9,30 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from grader.base.errors import Refused
 from grader.judge.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from grader.judge.judge_process import ATTEMPTS
 from grader.judge.sandbox import die_with_parent
 
-Task = TypeVar("Task")
-Done = TypeVar("Done")
-_Asked = TypeVar("_Asked", contravariant=True)
-_Made = TypeVar("_Made", covariant=True)
 
-
-class Judging(Protocol[_Asked, _Made]):
+class Judging(Protocol):
     """Work of judges on a task."""
 
     def prepare(self) -> None:
         """Compute what every judge needs, before judges are forked."""
 
-    def judge(self, task: _Asked, forkserver: ForkServer, judge: int) -> _Made:
+    def judge(self, task: Any, forkserver: ForkServer, judge: int) -> Any:
         """Do it, in a judge's process, whose number is ``judge``."""
 
-    def lost(self, task: _Asked, why: str) -> _Made:
+    def lost(self, task: Any, why: str) -> Any:
         """The result of a task that nobody could judge; the next run tries it again."""
 
 
@@ -68,7 +63,7 @@ class Pool:
         self.start, self.jobs, self.examine = start, jobs, examine
         self.forkserver: ForkServer | None = None
         self.judges: list[_Judge] = []
-        self.work: Judging[Any, Any] | None = None
+        self.work: Judging | None = None
         self.kept = False
 
     def __enter__(self) -> "Pool":
@@ -79,8 +74,8 @@ class Pool:
         self._dismiss()
 
     def judge_all(
-        self, work: Judging[Task, Done], tasks: Sequence[Task]
-    ) -> Generator[tuple[Task, Done], None, None]:
+        self, work: Judging, tasks: Sequence[Any]
+    ) -> Generator[tuple[Any, Any], None, None]:
         """Judge many submissions, as many at a time as there are judges.
 
         Yields each task with what came of it, as they finish.
@@ -153,8 +148,12 @@ class Pool:
         process = multiprocessing.get_context("fork").Process(
             target=self._serve, args=(os.getpid(), theirs, ours, number), daemon=True
         )
-        with held_back(signal.SIGINT):
+        # Let the signal wait, so that no process is forked that would handle it as its parent does.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
             process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         return _Judge(process, ours)
 
@@ -185,7 +184,7 @@ class Pool:
                 answer = ("done", self.work.lost(task, why))
             link.send(answer)
 
-    def _hand_out(self, waiting: deque[tuple[Task, int]]) -> None:
+    def _hand_out(self, waiting: deque[tuple[Any, int]]) -> None:
         """Give whoever is idle the next of what waits."""
         for judge in self.judges:
             if judge.task is None and waiting:
@@ -221,13 +220,3 @@ def of_kits(kits: Path, jobs: int = 1, places: Sequence[Path] = (), *, walls: bo
         doctor.behind_walls(forkserver, places)
 
     return Pool(partial(ForkServer, kits, judges=jobs, walls=walls), jobs, examine)
-
-
-@contextlib.contextmanager
-def held_back(number: signal.Signals) -> Iterator[None]:
-    """Let a signal wait, so that no process is forked that would handle it as its parent does."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -338,12 +338,9 @@ def limit(memory: int, file_size: int, cpu: int, processes: int) -> None:
     Bytes of address space and of any one file, seconds of processor time, tasks of the worker's
     user.
     """
-    wanted = (
-        (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file_size),
-        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, cpu),
-        (resource.RLIMIT_NPROC, processes), (resource.RLIMIT_NOFILE, 512),
-    )  # fmt: skip
-    for what, value in wanted:
+    caps = {"AS": memory, "FSIZE": file_size, "CORE": 0, "CPU": cpu, "NPROC": processes}
+    for name, value in {**caps, "NOFILE": 512}.items():
+        what = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(what)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(what, (value, value))

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from grader.base.errors import Refused
 from grader.base.files import read_json, write_whole
@@ -50,13 +49,9 @@ def known_seeds(course: Path) -> dict[str, str]:
         "put a copy of it back from a backup; without one, move it away, and the next run draws new"
         " samples and grades everybody again"
     )
-    return read_json(course / SEEDS, remedy, _texts, {})
-
-
-def _texts(data: Any) -> dict[str, str]:
-    if isinstance(data, dict) and all(isinstance(seed, str) for seed in data.values()):
-        return data
-    raise ValueError("it is not one object with a text for each assignment")
+    # One object with a text for each assignment.
+    texts = read_json(course / SEEDS, remedy, lambda d: {n: str.strip(s) for n, s in d.items()}, {})
+    return dict(texts)
 
 
 def grading_seed(course: Path, name: str) -> str:

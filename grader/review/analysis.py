@@ -328,14 +328,6 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def after_grading(course: Path, root: Path, name: str) -> Path | None:
-    """Write the page on an assignment that has just been graded, if there is anything to say."""
-    try:
-        return write(course, analyse(course, root, [name]))
-    except Refused:
-        return None
-
-
 def write(course: Path, facts: Mapping[str, Any]) -> Path:
     """Write the page and its tables into ``summary/``, whole or not at all; the page's path."""
     names = [a["assignment"] for a in facts["assignments"]]

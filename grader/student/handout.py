@@ -98,7 +98,12 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
         for path in (folder.rglob("*") if folder.is_dir() else ())
         if (path.is_symlink() or path.is_file()) and "__pycache__" not in path.parts
     }
-    handed = _manifest(folder)
+    handed: dict[str, str] = read_json(
+        folder / MANIFEST,
+        "name another folder",
+        lambda facts: {str(name): str(digest) for name, digest in facts["files"].items()},
+        {"files": {}},
+    )
     if present and not handed:
         raise Refused(f"{folder} holds something else than a handout: name another folder")
     own = {name for name in handed if name in present} | {MANIFEST} & present
@@ -156,15 +161,6 @@ def files(
     content |= {n: (root / n).read_bytes() for n in BESIDE if (root / n).is_file()}
     content["README.md"] = README.encode()
     return content
-
-
-def _manifest(folder: Path) -> dict[str, str]:
-    return read_json(
-        folder / MANIFEST,
-        "name another folder",
-        lambda facts: {str(name): str(digest) for name, digest in facts["files"].items()},
-        {"files": {}},
-    )
 
 
 def _digest(content: bytes) -> str:

@@ -238,7 +238,7 @@ class _Kernel:
 
 
 def _run(
-    session: Session[_Kernel],
+    session: Session,
     code: Sequence[NotebookNode],
     checks: Mapping[int, str],
     result: Rehearsal,
