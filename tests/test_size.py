@@ -27,7 +27,7 @@ PLACES = ast.ClassDef, ast.FunctionDef
 # Lines as the formatter writes them: 2 to 3 % above what is there, raised in a commit of its own
 # that says for what. What is not named belongs to the taught half.
 LINES = {
-    "taught": 20_100, "bank": 31_200, "grader": 20_350, "experiments": 9_950, "drawings": 6_950,
+    "taught": 20_100, "bank": 31_200, "grader": 19_370, "experiments": 9_950, "drawings": 6_950,
     "claims": 2_840, "book": 3_660, "figures": 3_150, "cli": 680, "tests": 51_000,
 }  # fmt: skip
 TESTS = LIBRARY.parent / "tests"
