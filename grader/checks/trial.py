@@ -1,13 +1,11 @@
 """Tools of a property: seeded samples, calls of the answer, and expectations."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,9 +18,6 @@ from grader.checks.probe import UNTOLD, End
 from grader.checks.recorded import Unrecorded
 from grader.checks.samples import Samples
 from grader.checks.structure import copies, has, in_single, is_data, is_real
-
-if TYPE_CHECKING:
-    from grader.checks.exercise import Exercise
 
 T = TypeVar("T")
 # An expected value in a sentence, not an expected shape or number of values.
@@ -46,8 +41,9 @@ class Trial(Samples):
     a mistake is recognised.
     """
 
-    def __init__(self, exercise: Exercise, proxy: AnswerProxy, seed: int) -> None:
+    def __init__(self, exercise: Any, proxy: AnswerProxy, seed: int) -> None:
         super().__init__(seed)
+        # An exercise, which knows this module.
         self.exercise = exercise
         self.proxy = proxy
         self.transcript: list[Any] = []

@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING
 
 from grader.base.course import course
 from grader.base.errors import Refused
+from grader.judge import ATTEMPTS
 
 if TYPE_CHECKING:
     from grader.judge.channel import Limits
     from grader.judge.marking import Marker
     from grader.judge.pool import Pool
     from grader.judge.results import Files, Task, Verdict
-
-# Tries of a submission on which a judge process or its warm parent ended.
-ATTEMPTS = 2
 
 _here = threading.local()
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.base.errors import Refused
+from grader.judge import ATTEMPTS
 from grader.judge.forkserver import ForkServer, ForkServerLost, WorkerFailed
-from grader.judge.judge_process import ATTEMPTS
 from grader.judge.sandbox import die_with_parent
 
 
