@@ -4,9 +4,11 @@
 and the model answers of all exercises run; ``tests/grader/checks/operator_list.py`` adds to it.
 """
 
+import _thread
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.checks.forbidden import refuses
 
+# Ways to start a thread, with and without a mark before them; the last one of later Pythons.
+_STARTS = "start_new start_new_thread start_joinable_thread".split()
 EVERYDAY = Path(__file__).with_name("operator_list.txt")
 
 
@@ -28,15 +32,21 @@ class Recorder(TorchDispatchMode):
 
     def in_threads(self) -> None:
         """Keep those of every thread that this process starts from now on, too."""
-        begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+        for module, mark, name in product((_thread, threading), ("", "_"), _STARTS):
+            if begin := getattr(module, mark + name, None):
+                setattr(module, mark + name, self._recorded(begin))
 
-        def recorded(thread: threading.Thread) -> None:
-            its_own = Recorder(self.without)
-            its_own.names = self.names
-            with its_own:
-                begin(thread)
+    def _recorded(self, begin: Callable[..., Any]) -> Callable[..., Any]:
+        def start(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            def run(*given: Any, **named: Any) -> None:
+                its_own = Recorder(self.without)
+                its_own.names = self.names
+                with its_own:
+                    function(*given, **named)
 
-        threading.Thread._bootstrap_inner = recorded  # type: ignore[attr-defined]
+            return begin(run, *args, **kwargs)
+
+        return start
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

@@ -42,7 +42,10 @@ def mounts(package: Path) -> list[tuple[str, str]]:
 @cache
 def _of_python() -> tuple[tuple[str, str], ...]:
     views = {path: path for path in _LINKS if os.path.islink(path)}
-    libraries = {*map(_home, _loaded()), *_beside()}
+    # Beside Python's own: OpenSSL and others of a conda environment.
+    prefixes = Path(sys.base_prefix), Path(sys.prefix)
+    beside = {str(path) for prefix in prefixes for path in prefix.glob("lib/*.so*")}
+    libraries = {*map(_home, _loaded()), *beside}
     system = {folder for folder in map(os.path.dirname, libraries) if _LIBRARIES.fullmatch(folder)}
     loaders = [str(p) for lib in ("/lib", "/lib64", "/lib32") for p in Path(lib).glob("ld-*.so*")]
     exact = {"platbase": sys.base_exec_prefix, "base": sys.base_prefix}
@@ -85,12 +88,6 @@ def _loaded() -> list[str]:
     except OSError:
         return ["/lib/libc.so", "/usr/lib/libc.so"]
     return sorted({os.fsdecode(path) for path in re.findall(rb"/[^\0]+\.so[^\0]*", listed)})
-
-
-def _beside() -> Iterator[str]:
-    """Libraries in the folder of Python's own: OpenSSL and others of a conda environment."""
-    for prefix in {sys.base_prefix, sys.prefix}:
-        yield from map(str, Path(prefix, "lib").glob("*.so*"))
 
 
 def _interpreters() -> Iterator[str]:
