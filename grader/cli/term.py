@@ -96,7 +96,10 @@ def run_release_solutions(arguments: argparse.Namespace) -> int:
     root = checkout()
     (name,) = handout.assignments(root, [arguments.assignment])
     last = solutions.last_date(arguments.course or root, name, arguments.db)
-    path = solutions.target(arguments.into or root / "_build", name)
+    into = arguments.into or root / "_build"
+    if into.exists() and not into.is_dir():
+        raise Refused(f"{into} is no folder")
+    path = into / "solutions" / name / f"{name}.ipynb"
     why = solutions.may_release(name, last, datetime.now(UTC))
     facts = {
         "assignment": name,

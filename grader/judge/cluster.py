@@ -59,8 +59,7 @@ class Cluster:
         for name in [n for n in logging.root.manager.loggerDict if n.startswith("distributed")]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
-    def tell(self, text: str) -> None:
-        """Say what is waited for."""
+    def _tell(self, text: str) -> None:
         print(f"course: {text}", file=sys.stderr, flush=True)
 
     @contextlib.contextmanager
@@ -83,7 +82,7 @@ class Cluster:
                     " Nothing is lost; the same command goes on from here"
                 )
             if not announced:
-                self.tell(f"waiting for a scheduler at {self.address}")
+                self._tell(f"waiting for a scheduler at {self.address}")
                 announced = True
             time.sleep(LOOK)
         try:
@@ -113,7 +112,7 @@ class Cluster:
                         done = self._answer(future, marker, out[future])
                     except _Lost:
                         # The scheduler is gone, and with it all that it knew.
-                        self.tell(
+                        self._tell(
                             f"lost the scheduler at {self.address}; what is not graded comes again"
                         )
                         break
@@ -158,7 +157,7 @@ class Cluster:
             if staffed:
                 since, announced = time.monotonic(), False
             elif not announced:
-                self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
+                self._tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
                 announced = True
             if time.monotonic() - since > self.patience:
                 raise Refused(

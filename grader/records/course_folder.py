@@ -50,8 +50,7 @@ def known_seeds(course: Path) -> dict[str, str]:
         " samples and grades everybody again"
     )
     # One object with a text for each assignment.
-    texts = read_json(course / SEEDS, remedy, lambda d: {n: str.strip(s) for n, s in d.items()}, {})
-    return dict(texts)
+    return read_json(course / SEEDS, remedy, lambda d: {n: str.strip(s) for n, s in d.items()}, {})
 
 
 def grading_seed(course: Path, name: str) -> str:

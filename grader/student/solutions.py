@@ -7,7 +7,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader import authoring
-from grader.base.errors import Refused
 from grader.base.files import write_changed
 from grader.records.gradebook import open_gradebook
 
@@ -43,13 +42,6 @@ def readable(solution: NotebookNode) -> NotebookNode:
         lines = cell.source.splitlines()
         cell.source = "\n".join(line for line in lines if line.strip() not in marks)
     return notebook
-
-
-def target(into: Path, name: str) -> Path:
-    """Where the solution goes."""
-    if into.exists() and not into.is_dir():
-        raise Refused(f"{into} is no folder")
-    return into / "solutions" / name / f"{name}.ipynb"
 
 
 def write(root: Path, name: str, path: Path) -> bool:
