@@ -42,7 +42,6 @@ def decides(root: Path, name: str = "") -> dict[str, Path]:
 
 
 def _used(cells: list[str]) -> Iterator[Symbol]:
-    """Names of the library that an assignment's cells check, hand out and import."""
     for cell in cells:
         for name in authoring.CHECK.findall(cell):
             yield from ((f"{BANK}.{name}{part}", "*") for part in ("", ANSWERS))

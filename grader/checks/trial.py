@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from typing import Any, TypeVar
 
 import torch
@@ -32,6 +33,14 @@ _STEPS = {torch.float64: (1e-6, 1e-4, 1e-6), torch.float32: (1e-3, 1e-2, 1e-3)}
 
 class Wrong(Exception):
     """A property does not hold; the message tells the student why."""
+
+
+class Came(Enum):
+    """What a trial came to beside its verdict."""
+
+    ALONE = auto()  # its verdict stands by itself
+    BESIDE = auto()  # what is wrong with it costs elsewhere: a size holds, or others ask for it
+    HARMLESS = auto()  # it only left its arguments as they were
 
 
 class Trial(Samples):
@@ -70,6 +79,13 @@ class Trial(Samples):
         self.transcript.append(self._called[2])
         self.calls.append(self._called)
         return reply
+
+    def came_to(self, why: str) -> Came:
+        """What this came to, by why its property does not hold."""
+        looked = len(self.transcript)
+        if (why and self.elsewhere) or (self.affordable and (why or self.measured == looked)):
+            return Came.BESIDE
+        return Came.HARMLESS if not why and 0 < self.untouched == looked else Came.ALONE
 
     def settled(self, reply: Reply, *handed: Any) -> Reply:
         """A reply in single precision where nothing in double was handed over."""

@@ -215,7 +215,6 @@ def _grade(
 def _with_bar(
     arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], judges: Pool | Cluster
 ) -> list[Verdict]:
-    """Grade, and show progress, failures, speed and the remaining time."""
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked

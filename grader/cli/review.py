@@ -164,7 +164,6 @@ def run_rubric(arguments: argparse.Namespace) -> int:
 
 
 def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bool]:
-    """Ask for each answer; return the number marked, and whether the marker stopped."""
     from grader.intake.parsing import plain
     from grader.review.written import WrittenMark
 

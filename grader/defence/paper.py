@@ -188,7 +188,6 @@ class Defence:
         return replace(sheet, questions=chosen, codes=codes, reason=reason)
 
     def _write(self, sheets: Mapping[str, Sheet]) -> None:
-        """Write the whole folder beside the one that stands, and put it in its place."""
         data = {name: asdict(sheet) for name, sheet in sheets.items()}
         with replaced(self.folder) as fresh:
             write_whole(fresh / "sheets.json", json.dumps(data, indent=1), private=True)

@@ -84,7 +84,6 @@ def _wait(place: HubSettings, hub: subprocess.Popen[bytes]) -> None:
 
 
 def _end(hub: subprocess.Popen[bytes], others: set[psutil.Process]) -> None:
-    """Ask the hub to end, wait for it, and end what it left behind."""
     if hub.poll() is None:
         hub.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -59,7 +59,6 @@ class Group:
             self.made.append(folder)
 
     def _sweep(self) -> None:
-        """Remove the groups of workers that have ended."""
         folders = []
         for folder in self.made:
             try:

@@ -64,7 +64,6 @@ class Cluster:
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
-        """A connection, as soon as there is a scheduler."""
         until, announced = time.monotonic() + self.patience, False
         while True:
             try:
@@ -142,7 +141,6 @@ class Cluster:
                 out[submit(task)] = task
 
     def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
-        """The next answer, or that the scheduler is gone."""
         since, announced = time.monotonic(), False
         while True:
             with contextlib.suppress(queue.Empty):

@@ -134,7 +134,6 @@ def _may_rename(course: Path, old: str, new: str, db: str) -> None:
 
 
 def _assignments(course: Path, student: str, db: str) -> set[str]:
-    """All that a student has handed in, by folders and gradebook."""
     folders = [path for kind in FOLDERS for path in (course / kind / student).glob("*")]
     names = {path.name for path in folders if path.is_dir()}
     if student in people(course, db):

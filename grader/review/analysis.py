@@ -288,7 +288,6 @@ def _outcomes(
 
 
 def _compare(facts: dict[str, Any], then: Mapping[str, Any]) -> None:
-    """Put the other term's numbers into the rows of this one."""
     for part, keys, part_of, share in (
         ("requirements", ("exercise", "requirement"), "reached", "share"),
         ("mistakes", ("exercise", "mistake"), "students", "share"),

@@ -161,7 +161,6 @@ class WrittenQuestion:
         )
 
     def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
-        """Into nbgrader's own columns, in one transaction."""
         with gradebook.transaction(book):
             for mark, grade in new:
                 grade.manual_score, grade.needs_manual_grade = sum(mark.given), False
