@@ -4,8 +4,6 @@
 request in words; nothing here can enforce it, and no score depends on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

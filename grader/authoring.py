@@ -16,7 +16,7 @@ import hashlib
 import importlib
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,12 +55,8 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 class Model(NamedTuple):
-    """A model answer; ``before`` is what stands above it in its notebook and is left as it is.
+    """A model answer, and the names of the library's functions that its task hands out."""
 
-    ``given`` names the functions of the library that its task hands out.
-    """
-
-    before: str
     source: str
     given: tuple[str, ...] = ()
 
@@ -104,10 +100,15 @@ def sources(root: Path) -> list[Path]:
 
 def named(root: Path, name: str) -> Assignment:
     """The assignment of that name."""
+    return load(known(root, [name])[name], root)
+
+
+def known(root: Path, names: Iterable[str] = ()) -> dict[str, Path]:
+    """The sources of all assignments by name, among which are those named."""
     known = {source.stem: source for source in sources(root)}
-    if name not in known:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(known) or 'none'}")
-    return load(known[name], root)
+    if unknown := ", ".join(sorted({*names} - {*known})):
+        raise Refused(f"no assignment {unknown}; there are {', '.join(known) or 'none'}")
+    return known
 
 
 def load(source: Path, root: Path) -> Assignment:
@@ -285,7 +286,6 @@ def answers(root: Path) -> dict[str, Model]:
     """The model answers by exercise id, as students would hand them in."""
     models: dict[str, Model] = {}
     for source in sources(root):
-        before: list[str] = []
         parts: list[str] = []
         given: list[str] = []
         notebook = _read(source)
@@ -293,8 +293,8 @@ def answers(root: Path) -> dict[str, Model]:
             if BEGIN in cell.source:
                 parts.append(cell.source)
             elif match := CHECK.search(cell.source):
-                models[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
-                before, parts, given = before + parts, [], []
+                models[match[1]] = Model("\n\n".join(parts), tuple(given))
+                parts, given = [], []
             else:
                 given += GIVEN.findall(cell.source)
     return models
@@ -347,9 +347,9 @@ def generate(
 
     Returns the released files that differ from those committed under ``exercises/``.
     """
-    stale, known = [], {source.stem: source for source in sources(root)}
-    for name in chosen or known:
-        assignment, source = named(root, name), known[name]
+    stale, every = [], known(root, chosen)
+    for name in chosen or every:
+        assignment, source = named(root, name), every[name]
         if more := released_beside(assignment, source, root):
             raise AuthoringError(f"{more[0]}: nbgrader would copy it to students; move it, or name"
                                  " it in c.CourseDirectory.ignore")  # fmt: skip
@@ -363,7 +363,7 @@ def generate(
         count = len(assignment.exercises)
         say(f"{name}: {count} exercises, {assignment.points:g} points")
     for folder in sorted(p for p in (root / "exercises").glob("[0-9][0-9]_*") if p.is_dir()):
-        if folder.name not in known:
+        if folder.name not in every:
             stale.append(f"exercises/{folder.name} (has no source)")
     return stale
 

@@ -19,7 +19,6 @@ from grader.base.errors import Refused
 from grader.intake import parsing
 from grader.intake.exchange import read_exchange_files
 from grader.judge.channel import Limits
-from grader.judge.forkserver import JudgeDied
 from grader.judge.marking import Marker
 from grader.judge.results import Task, Verdict
 from grader.records.course_folder import grading_seed
@@ -77,10 +76,7 @@ class Classroom:
                 say(verdict)
             # Closed whatever happens, so that an interruption ends the judges at once.
             with contextlib.closing(judges.judge_all(self.marker, tasks)) as judging:
-                for task, done in judging:
-                    if isinstance(done, JudgeDied):
-                        done = self.marker.failed(task, str(done), again=True)
-                    verdict, files = done
+                for task, (verdict, files) in judging:
                     self.records.write(verdict, files, task.came_with)
                     verdicts[task.student] = verdict
                     say(verdict)

@@ -27,12 +27,7 @@ def engine_hash(root: Path, name: str = "", *more: Path) -> str:
 
 
 def decides(root: Path, name: str = "") -> dict[str, Path]:
-    """The files that decide a grade, by their places.
-
-    Args:
-        root: The checkout.
-        name: The assignment, such as ``03_attention``; empty for all.
-    """
+    """The files that decide a grade of one assignment of a checkout, or of any, by their places."""
     sources = [source for source in authoring.sources(root) if name in ("", source.stem)]
     start = [(f"grader.{module}", "*") for module in _MARKS]
     start += [symbol for source in sources for symbol in _used(authoring.code(source))]
@@ -47,7 +42,6 @@ def decides(root: Path, name: str = "") -> dict[str, Path]:
 
 
 def _used(cells: list[str]) -> Iterator[Symbol]:
-    """Names of the library that an assignment's cells check, hand out and import."""
     for cell in cells:
         for name in authoring.CHECK.findall(cell):
             yield from ((f"{BANK}.{name}{part}", "*") for part in ("", ANSWERS))

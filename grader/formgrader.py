@@ -5,8 +5,6 @@ nbgrader runs a submission in a kernel of whoever grades, beside the answers and
 does before and after stays. Formgrader shows a rubric below each answer in writing.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +36,23 @@ class Judge(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no type
         # Here, because nbgrader reads its configuration for every command, and this loads torch.
         from grader.classroom import Classroom
         from grader.judge import judge_process
-        from grader.judge.forkserver import JudgeDied, WorkerFailed
+        from grader.judge.forkserver import WorkerFailed
 
         facts = resources["nbgrader"]
         folder = Path(CourseDirectory(parent=self).root)
         room = Classroom(folder, judge_process.checkout(), facts["assignment"])
         task = room.take_in(facts["student"])
         request = judge_process.request(room.marker, task, walls=not self.unsafe)
+        who = f"{facts['assignment']} of {facts['student']}"
         try:
-            done = judge_process.answer(judge_process.judge(request))
+            answer = judge_process.judge(request)
+            verdict, files = judge_process.answer(answer, room.marker, task)
         except WorkerFailed as failed:
-            done = JudgeDied(str(failed))
-        if isinstance(done, JudgeDied):
-            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {done}")
-        verdict, files = done
+            raise NotJudged(f"{who}: {failed}") from None
         for note in verdict.notes:
             self.log.warning("%s: %s", facts["student"], note)
         if verdict.reason:
-            raise NotJudged(f"{facts['assignment']} of {facts['student']}: {verdict.reason}")
+            raise NotJudged(f"{who}: {verdict.reason}")
         return nbformat.reads(files["autograded"], as_version=4), resources
 
 

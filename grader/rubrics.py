@@ -1,7 +1,5 @@
 """Rubrics: points for written answers, the one file of the course that says so."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

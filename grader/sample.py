@@ -56,14 +56,11 @@ def submissions(assignment: authoring.Assignment) -> Iterator[tuple[str, Noteboo
         yield student, with_answers(assignment, {e: wrong[e] for e in chosen})
     crash = CRASH.format(function=exercises[0].function)
     yield "gus-crash", with_answers(assignment, {exercises[0]: crash})
-    yield "hal-cheat", with_answers(assignment, {e: _cheat(e) for e in exercises})
-
-
-def _cheat(exercise: Exercise) -> str:
-    reference = exercise.reference
-    return CHEAT.format(
-        function=exercise.function, module=reference.__module__, reference=reference.__name__
-    )
+    cheats: dict[Exercise, str | None] = {}
+    for e in exercises:
+        module, reference = e.reference.__module__, e.reference.__name__
+        cheats[e] = CHEAT.format(function=e.function, module=module, reference=reference)
+    yield "hal-cheat", with_answers(assignment, cheats)
 
 
 def with_answers(

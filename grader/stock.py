@@ -4,8 +4,6 @@ nbgrader looks for the notebooks of a source before it calls any hook, but reads
 still. An option whose value is worked out when it is read is therefore the place to make them.
 """
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,7 @@ from grader.base.files import write_changed
 
 
 class FromText(DeferredConfig):
-    """The hook after a release of ``GenerateAssignment``; reading it writes the source notebooks.
-
-    Args:
-        config: The path of the course's ``nbgrader_config.py``.
-    """
+    """The hook after a release of ``GenerateAssignment``; reading it writes source notebooks."""
 
     def __init__(self, config: str) -> None:
         self.root = Path(config).resolve().parent

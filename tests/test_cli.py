@@ -23,9 +23,8 @@ import torch
 from course_lib import experiments
 from course_lib.cli import main, parser
 from grader.base.errors import Refused
-from grader.cli import common
+from grader.cli import SAYS, Interrupt, common
 from grader.cli.common import checkout, jobs
-from grader.cli.interrupt import SAYS, Interrupt
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -376,7 +375,7 @@ def test_ctrl_c_that_became_another_error_is_still_ctrl_c(monkeypatch, capsys):
 def test_ctrl_c_upon_code_made_from_text_ends_with_the_same_code(tmp_path):
     (tmp_path / "program.py").write_text("""
 import sys
-from grader.cli.interrupt import Interrupt
+from grader.cli import Interrupt
 with Interrupt() as interrupt:
     try:
         exec("raise KeyboardInterrupt")

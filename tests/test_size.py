@@ -27,7 +27,7 @@ PLACES = ast.ClassDef, ast.FunctionDef
 # Lines as the formatter writes them: 2 to 3 % above what is there, raised in a commit of its own
 # that says for what. What is not named belongs to the taught half.
 LINES = {
-    "taught": 19_060, "bank": 30_800, "grader": 20_350, "experiments": 9_720, "drawings": 6_600,
+    "taught": 19_060, "bank": 30_800, "grader": 19_370, "experiments": 9_720, "drawings": 6_600,
     "claims": 2_550, "book": 3_560, "figures": 2_970, "cli": 660, "tests": 47_890,
 }  # fmt: skip
 TESTS = LIBRARY.parent / "tests"

@@ -4,6 +4,7 @@ The file lies beside the package ``grader``, or inside a package beside it; wher
 installed apart from the course, upwards of the working folder. ``COURSE_TOML`` names another one.
 """
 
+import importlib
 import os
 import sys
 import tomllib
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import util
 from pathlib import Path
+from typing import Any
 
 from grader.base.errors import Refused
 
@@ -58,6 +60,10 @@ class Course:
     def folders(self) -> dict[str, str]:
         """Where modules lie, of the grader too."""
         return {self.package: self.package, "grader": "grader", **self.sources}
+
+    def experiments(self) -> Any:
+        """The module of the class's experiment: ``of_class``, ``lines``, ``publish``; or None."""
+        return importlib.import_module(self.experiment) if self.experiment else None
 
 
 @cache

@@ -4,13 +4,18 @@ import contextlib
 import glob
 import hashlib
 import importlib
+import json
 import os
 import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
+from grader.base.errors import Refused
+
+T = TypeVar("T")
 # Seconds: nothing takes so long to write, so what is older was broken off. A file is held by
 # its writer, where that can be, from a moment after it was made.
 _STALE, _MOMENT = 86400, 5
@@ -88,8 +93,7 @@ def _remove(path: Path) -> None:
 def replaced(folder: Path) -> Iterator[Path]:
     """A place beside a folder to fill; at the end it takes the folder's place, whole or not at all.
 
-    A run that ends between the last two steps leaves no folder: :func:`recover` puts the old one
-    back.
+    If a run ends between the last two steps, :func:`recover` puts the old folder back.
     """
     recover(folder)
     with part_of(folder) as part:
@@ -112,6 +116,14 @@ def recover(folder: Path) -> None:
 def _aside(folder: Path) -> Path:
     """Where the old folder goes for a moment."""
     return folder.with_name(f".{folder.name}.old")
+
+
+def read_json(path: Path, remedy: str, made: Callable[[Any], T], empty: Any = None) -> T:
+    """What is ``made`` of a file of ours, or of ``empty`` where there is none."""
+    try:
+        return made(json.loads(path.read_text(encoding="utf-8")) if path.exists() else empty)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(f"{path} is damaged ({error}): {remedy}") from None
 
 
 def placed(paths: Iterable[Path], base: Path) -> dict[str, Path]:

@@ -56,7 +56,11 @@ def reached(
         >>> ("grader.base.files", "part_of") in reached([("grader.base.files", "write_whole")])
         True
     """
-    begin = [_resolve(symbol, root) for symbol in start]
+    begin: list[Symbol] = []
+    for symbol in start:
+        if (place := follow(symbol, root)) is None:
+            raise ValueError(f"{symbol[0]} has no {symbol[1]}")
+        begin.append(place)
     found: dict[Symbol, str] = {}
     waiting = list(begin)
     while waiting:
@@ -95,13 +99,6 @@ def mentioned(node: ast.stmt, module: str, root: Path = ROOT) -> set[Symbol]:
     assert of is not None
     found = (follow(symbol, root) for symbol in _mentioned(node, of, root, bare=False))
     return {symbol for symbol in found if symbol is not None}
-
-
-def _resolve(symbol: Symbol, root: Path) -> Symbol:
-    found = follow(symbol, root)
-    if found is None:
-        raise ValueError(f"{symbol[0]} has no {symbol[1]}")
-    return found
 
 
 def follow(symbol: Symbol, root: Path = ROOT) -> Symbol | None:

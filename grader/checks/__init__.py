@@ -1,8 +1,7 @@
 """Requirements of an exercise, and the mistakes it recognises.
 
 ``protocol``, ``answer_host``, ``fixtures`` and ``answer_proxy`` are the way to an answer;
-``exercise``, ``trial``, ``compare`` and ``report`` say what is asked of it. The exercises are in
-the course's bank.
+``exercise``, ``trial``, ``compare`` and ``report`` say what is asked of it.
 """
 
 from grader.checks.cell import check

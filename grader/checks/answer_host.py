@@ -10,18 +10,17 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from grader.base.course import course
-from grader.checks import fixtures
+from grader.checks.fixtures import built
 from grader.checks.forbidden import during
 from grader.checks.operator_recorder import Recorder
 from grader.checks.probe import Bounded, Unanswered, out_of_memory, part
-from grader.checks.protocol import TENSORS, Fixture, Handle, ProtocolError, items, pack, unpack
+from grader.checks.protocol import TENSORS, ProtocolError, items, pack, unpack
 
 # Parts of the path of a file that no student wrote.
 _NOT_STUDENTS = (
@@ -40,11 +39,8 @@ def eager() -> AbstractContextManager[Any]:
     return torch.compiler.set_stance("force_eager") if compiles else nullcontext()
 
 
-@dataclass
-class _Failed:
+class _Failed(bytes):
     """A reply that says what an answer raised."""
-
-    reply: bytes
 
 
 class AnswerHost:
@@ -63,20 +59,9 @@ class AnswerHost:
     ) -> None:
         self.namespace, self.recorder, self.hiding = namespace, recorder, hiding
         self.gone = gone
-        self.handles: dict[int, Any] = {}
-        self.made = 0
         self.probed: Bounded | None = None
         self.refuse: list[str] = []
         self.exercise = ""
-        self.verbs: dict[str, Callable[..., Any]] = {
-            "call": self.call,
-            "build": self.build,
-            "load": self.load,
-            "state": self.state,
-            "vjp": self.vjp,
-            "release": self.release,
-            "seen": self.seen,
-        }
 
     def answer(self, frame: bytes) -> bytes:
         """Run one packed request; the packed reply holds what the answer raised, too."""
@@ -86,27 +71,25 @@ class AnswerHost:
         """The same for a request that is unpacked."""
         self.refuse = list(request.get("refuse", []))
         self.exercise = str(request.get("exercise", ""))
-        if request.get("verb") == "probe":
-            return self.probe(request)
-        if request.get("verb") == "parts":
-            return self.parts(request)
-        verb = self.verbs.get(request.get("verb", ""))
-        if verb is None:
-            raise ProtocolError(f"unknown verb {request.get('verb')!r}")
+        other = {"probe": self.probe, "parts": self.parts, "seen": self.seen}
+        verb = request.get("verb", "")
+        if verb in other:
+            return other[verb](request)
+        if verb not in ("call", "vjp"):
+            raise ProtocolError(f"unknown verb {verb!r}")
         arguments: list[Any] = []
-        keywords: dict[str, Any] = {}
         # All of it, not the call alone: what comes back may be lazy and compute when it is read.
         # The engine that `vjp` calls itself is the one exception, see there.
         recording = self.recorder or nullcontext()
-        leaving = ["autograd"] if verb == self.vjp else []
+        leaving = ["autograd"] if verb == "vjp" else []
         with recording, self.refusing(*leaving), self.hiding(self.namespace), eager():
             try:
-                arguments = [self.resolve(value) for value in request.get("args", [])]
-                keywords = {k: self.resolve(v) for k, v in request.get("kwargs", {}).items()}
-                value = verb(request.get("name"), arguments, keywords)
-                # Inputs of a training do not come back each time.
-                sparing = request.get("verb") in ("load", "vjp")
-                after = [] if sparing else [*arguments, *keywords.values()]
+                arguments, keywords = built(request.get("args", [])), built(request["kwargs"])
+                if verb == "vjp":
+                    value, after = self.vjp(request["name"], arguments), []
+                else:
+                    value = self.find(request["name"])(*arguments, **keywords)
+                    after = [*arguments, *keywords.values()]
                 return pack({"value": value, "error": None, "after": after})
             except (KeyboardInterrupt, MemoryError):
                 raise
@@ -136,8 +119,7 @@ class AnswerHost:
                 return _Failed(pack({"value": None, "error": describe(error), "after": []}))
 
         def call() -> Any:
-            arguments = [self.resolve(value) for value in request["args"]]
-            return self.call(request["name"], arguments, request["kwargs"])
+            return self.find(request["name"])(*built(request["args"]), **request["kwargs"])
 
         def computed() -> Callable[[bytes], bytes]:
             value = guarded(call)
@@ -147,8 +129,7 @@ class AnswerHost:
                 return pack({"value": parts, "error": None, "after": []})
 
             def reply(places: bytes) -> bytes:
-                found: Any = value if type(value) is _Failed else guarded(lambda: kept(places))
-                frame: bytes = found.reply if type(found) is _Failed else found
+                frame: bytes = value if type(value) is _Failed else guarded(lambda: kept(places))
                 return frame
 
             return reply
@@ -169,70 +150,30 @@ class AnswerHost:
         except Unanswered as error:
             return _unanswered(error)
 
-    def resolve(self, value: Any) -> Any:
-        """Replace handles and fixtures by the objects they stand for."""
-        if isinstance(value, Handle):
-            return self.handles[value.key]
-        if isinstance(value, Fixture):
-            return fixtures.build(value.name, value.params)
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.resolve(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self.resolve(item) for key, item in value.items()}
-        return value
-
     def find(self, name: str) -> Callable[..., Any]:
-        """The function, class, or method ``#handle.method`` called ``name``."""
-        if name.startswith("#"):
-            key, _, method = name[1:].partition(".")
-            return getattr(self.handles[int(key)], method)
+        """The function or class called ``name``."""
         if name not in self.namespace:
             raise NameError(f"`{name}` is not defined: was its cell run, and not renamed?")
         return self.namespace[name]
 
-    def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call a function."""
-        return self.find(name)(*args, **kwargs)
-
-    def build(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Handle:
-        """Construct an object and keep it."""
-        self.made += 1
-        self.handles[self.made] = self.find(name)(*args, **kwargs)
-        return Handle(self.made)
-
-    def load(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Load a state dict into a module."""
-        module, state = args
-        module.load_state_dict(state)
-
-    def state(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Tensor]:
-        """The state dict of a module."""
-        return dict(args[0].state_dict())
-
-    def release(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Forget every object that was built."""
-        self.handles.clear()
-
-    def seen(self, _: str, args: list[Any], kwargs: dict[str, Any]) -> list[str]:
+    def seen(self, _: dict[str, Any]) -> bytes:
         """The operators that ran since this was last asked, where they are recorded."""
         names = sorted(self.recorder.names) if self.recorder else []
         if self.recorder:
             self.recorder.names.clear()
-        return names
+        return pack({"value": names, "error": None, "after": []})
 
-    def vjp(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def vjp(self, name: str, args: list[Any]) -> list[Tensor | None]:
         """Vector-Jacobian product: gradients of ``sum(output * cotangent)``.
 
         ``args`` are the function's arguments, then the list of cotangents, one for each tensor that
         it returns (``None`` leaves one out).
         """
         *args, cotangents = args
-        inputs = [a.requires_grad_() for a in args if _differentiable(a)]
+        real = [a for a in args if isinstance(a, Tensor) and a.is_floating_point()]
+        inputs = [a.requires_grad_() for a in real]
         with torch.enable_grad(), self.refusing():
-            function = self.find(name)
-            module = getattr(function, "__self__", function)
-            parameters = dict(module.named_parameters()) if isinstance(module, nn.Module) else {}
-            value = function(*args, **kwargs)
+            value = self.find(name)(*args)
             parts = items(value)
             outputs = [value] if parts is None else parts
             # The dtype is asked elsewhere; the engine wants one for both.
@@ -241,24 +182,15 @@ class AnswerHost:
                 for out, cot in zip(outputs, cotangents, strict=False)
                 if cot is not None and type(out) in TENSORS and out.requires_grad
             ]
-        wanted = [*inputs, *parameters.values()]
-        grads: list[Tensor | None] = [None] * len(wanted)
-        if pairs and wanted:
-            outs, cots = zip(*pairs, strict=True)
-            grads = list(torch.autograd.grad(outs, wanted, cots, allow_unused=True))
-        return {
-            "inputs": grads[: len(inputs)],
-            "parameters": dict(zip(parameters, grads[len(inputs) :], strict=True)),
-        }
+        if not pairs or not inputs:
+            return [None] * len(inputs)
+        outs, cots = zip(*pairs, strict=True)
+        return list(torch.autograd.grad(outs, inputs, cots, allow_unused=True))
 
 
 def _unanswered(error: Unanswered) -> bytes:
-    ended = describe(error) | {"line": "", "function": ""}
+    ended = describe(error) | {"type": str(error.end), "line": "", "function": ""}
     return pack({"value": None, "error": ended, "after": []})
-
-
-def _differentiable(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -4,8 +4,6 @@
 channel alone differs. What cannot cross a process boundary passes no check at home either.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from grader.checks.answer_host import AnswerHost
-from grader.checks.protocol import Handle, pack, unpack
+from grader.checks.protocol import pack, unpack
 
 
 class AnswerLost(Exception):
@@ -33,7 +31,6 @@ class Failure:
     function: str = ""  # that the line stands in
 
     def __str__(self) -> str:
-        """One line for the student."""
         where = f", at `{self.line.strip()}`" if self.line else ""
         return f"{self.type}: {self.message or 'no message'}{where}"
 
@@ -49,10 +46,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients of a call: one entry for each floating-point argument, and for each parameter."""
+    """Gradients of a call: one entry for each floating-point argument."""
 
     inputs: list[Tensor | None]
-    parameters: dict[str, Tensor | None]
 
 
 class AnswerProxy:
@@ -67,7 +63,7 @@ class AnswerProxy:
         cls,
         namespace: Mapping[str, Any],
         hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
-    ) -> AnswerProxy:
+    ) -> "AnswerProxy":
         """A proxy in this process; ``hiding`` is entered with the names while an answer runs."""
         return cls(AnswerHost(namespace, hiding=hiding).answer)
 
@@ -82,7 +78,7 @@ class AnswerProxy:
             self._refuses = before
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Reply:
-        """Call a function, or a method as ``handle.method("forward")``."""
+        """Call a function."""
         return self._ask("call", name, args, kwargs)
 
     def probe(
@@ -99,35 +95,19 @@ class AnswerProxy:
         pairs = [[[axis.start, axis.stop] for axis in place] for place in keep]
         return self._ask("parts", None, (), {}, keep=pairs)
 
-    def build(self, name: str, *args: Any, **kwargs: Any) -> Reply:
-        """Construct an object on the answer's side; the reply's value is a :class:`Handle`."""
-        return self._ask("build", name, args, kwargs)
-
-    def load(self, handle: Handle, state: dict[str, Tensor]) -> Reply:
-        """Load ``state`` into the module behind ``handle``."""
-        return self._ask("load", None, (handle, state), {})
-
-    def state(self, handle: Handle) -> Reply:
-        """The state dict of the module behind ``handle``."""
-        return self._ask("state", None, (handle,), {})
-
     def seen(self) -> list[str]:
         """Torch's operators that ran in calls since this was last asked, if that is recorded."""
         names = self._ask("seen", None, (), {}).value
-        if not isinstance(names, list | None):
+        if not isinstance(names, list):
             raise AnswerLost("what it sent as names of operators makes no sense")
-        return [str(name) for name in names or ()]
-
-    def release(self) -> Reply:
-        """Forget all handles."""
-        return self._ask("release", None, (), {})
+        return list(map(str, names))
 
     def vjp(self, name: str, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Reply:
         """Gradients of ``sum(output * cotangent)``; the reply's value is a :class:`Gradients`."""
         reply = self._ask("vjp", name, (*args, cotangents), {})
-        if reply.error is not None or not isinstance(reply.value, dict):
+        if reply.error is not None or not isinstance(reply.value, list):
             return reply
-        return Reply(Gradients(**reply.value), reply.after, None)
+        return Reply(Gradients(reply.value), reply.after, None)
 
     def _ask(
         self, verb: str, name: str | None, args: Any, kwargs: dict[str, Any], **more: Any
@@ -135,7 +115,6 @@ class AnswerProxy:
         request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs, **more}
         request |= self._refuses
         reply = unpack(self.exchange(pack(request)))
-        error = (
-            Failure(**{k: str(v) for k, v in reply["error"].items()}) if reply["error"] else None
-        )
-        return Reply(reply["value"], reply["after"], error)
+        if failed := reply["error"]:
+            failed = Failure(**{name: str(value) for name, value in failed.items()})
+        return Reply(reply["value"], reply["after"], failed or None)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grader.checks.answer_proxy import Failure
-from grader.checks.protocol import Opaque
+from grader.checks.protocol import Opaque, mapped
 
 # Relative and absolute tolerance: wide enough for another order of the same sums.
 TOLERANCES = {
@@ -96,7 +96,8 @@ def _tensor_difference(got: Any, want: Tensor, what: str, exact: bool) -> str | 
     if got.isnan().any() and not want.isnan().any():
         place = tuple(got.isnan().nonzero()[0].tolist())
         return f"{what} has NaN at {place}, expected {want[place].item():.4g}"
-    if got.dtype != want.dtype and _coarser(got, want):
+    # The dtype of what came can't hold what is needed.
+    if got.dtype != want.dtype and torch.promote_types(got.dtype, want.dtype) != got.dtype:
         return dtypes
     at = f" at {place}" if place else ""
     wrong = int(same.logical_not().sum())
@@ -117,11 +118,6 @@ def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
     single = got.dtype == torch.float32 and want.dtype == torch.float64
     rtol, atol = (slack * t for t in TOLERANCES[got.dtype if single else want.dtype])
     return torch.isclose(got.double(), want.double(), rtol=rtol, atol=atol, equal_nan=True)
-
-
-def _coarser(got: Tensor, want: Tensor) -> bool:
-    """Tell whether the dtype of ``got`` can't hold what is needed."""
-    return torch.promote_types(got.dtype, want.dtype) != got.dtype
 
 
 def _apart(got: complex, want: complex) -> str:
@@ -177,18 +173,15 @@ def kind(value: Any) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-def misfit(got: Any, want: Any, names: tuple[str, ...] = ()) -> str | None:
+def misfit(got: Any, want: Any, names: tuple[str, ...] = (), *, exact: bool = False) -> str | None:
     """Say how ``got`` differs from ``want`` in kind, number, shape and dtype of its values."""
-    return difference(_blank(got), _blank(want), names=names)
+    blank, needed = mapped(_blank, got), mapped(_blank, want)
+    return difference(blank, needed, exact=exact, names=names)
 
 
 def _blank(value: Any) -> Any:
     if isinstance(value, Tensor):
         return torch.zeros_like(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_blank, value))
-    if isinstance(value, dict):
-        return {key: _blank(item) for key, item in value.items()}
     if type(value) in (bool, str):
         return type(value)()
     return 0.0 if type(value) in (int, float) else value

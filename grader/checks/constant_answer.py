@@ -13,6 +13,7 @@ from torch import Tensor
 from grader.checks.answer_proxy import Failure
 from grader.checks.compare import kind
 from grader.checks.example import parameters
+from grader.checks.protocol import leaves
 
 # Arguments, named arguments, and what came back.
 Call = tuple[Sequence[Any], Mapping[str, Any], Any]
@@ -66,7 +67,7 @@ def _common(calls: Iterator[Call]) -> list[set[tuple[str, Any]]]:
     """Value of each component in all calls; nothing if one component is computed."""
     common: list[set[tuple[str, Any]]] = []
     for args, kwargs, value in calls:
-        for index, part in enumerate(_parts(value)):
+        for index, part in enumerate(leaves(value)):
             kinds = _kinds(part, [*args, *kwargs.values()])
             if index == len(common):
                 common.append(kinds)
@@ -90,20 +91,7 @@ def _kinds(part: Any, handed: Sequence[Any]) -> set[tuple[str, Any]]:
 
 def _equal(part: Any, other: Any) -> bool:
     if isinstance(part, Tensor) and isinstance(other, Tensor):
-        return part.shape == other.shape and bool(((part == other) | _nan(part, other)).all())
+        same = part.shape == other.shape
+        return same and bool(((part == other) | ((part != part) & (other != other))).all())
     plain = (int, float, str)
     return isinstance(part, plain) and isinstance(other, plain) and part == other
-
-
-def _nan(part: Tensor, other: Tensor) -> Tensor:
-    return (part != part) & (other != other)
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _parts(part)
-    else:
-        yield value

@@ -123,7 +123,7 @@ def show(
     while part.dim() < 2:
         part = part.unsqueeze(0)
         off = off.unsqueeze(0) if off is not None else None
-    texts = [[_number(v) for v in row] for row in part.tolist()]
+    texts = [[str(v) if isinstance(v, bool) else f"{v:.4g}" for v in row] for row in part.tolist()]
     width = max(len(t) for row in texts for t in row)
     marks = off.tolist() if off is not None else [[False] * len(row) for row in texts]
     rows = tuple(
@@ -158,7 +158,3 @@ def _form(value: Any) -> str:
     if isinstance(value, (bool, int, str)):
         return f"{value!r:.60}"
     return kind(value)
-
-
-def _number(value: Any) -> str:
-    return ("True" if value else "False") if isinstance(value, bool) else f"{value:.4g}"

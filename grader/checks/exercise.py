@@ -20,10 +20,9 @@ from typing import Any
 
 from grader.base.course import course
 from grader.base.errors import Refused
-from grader.checks.fixtures import build
+from grader.checks.fixtures import built
 from grader.checks.forbidden import FORBIDDEN
 from grader.checks.probe import part
-from grader.checks.protocol import Fixture
 from grader.checks.recorded import SLICES, SUFFIX, Records
 from grader.checks.trial import Trial
 
@@ -117,9 +116,7 @@ class Exercise:
         if self.records is not None:
             value: list[Any] = self.records.value(SLICES, (keep, *args), {})
             return value
-        value = self.reference(
-            *(build(a.name, a.params) if isinstance(a, Fixture) else a for a in args)
-        )
+        value = self.reference(*built(args))
         return [part(value, [(axis.start, axis.stop) for axis in place]) for place in keep]
 
     def answer(self, reference: Callable[..., Any]) -> Callable[..., Any]:

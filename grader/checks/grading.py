@@ -1,12 +1,10 @@
 """Grading an answer to one exercise: every property is tried, and the verdicts become a report."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -15,11 +13,11 @@ from tqdm import tqdm
 from grader.checks.answer_proxy import AnswerProxy, Failure
 from grader.checks.constant_answer import idle
 from grader.checks.exercise import Exercise, Property, namespace
-from grader.checks.probe import CannotCap
+from grader.checks.probe import End
 from grader.checks.recorded import Unrecorded
 from grader.checks.report import ALONE, WITH, Report, Row
 from grader.checks.seeds import sample_seed
-from grader.checks.trial import Trial, attempt
+from grader.checks.trial import Came, Trial, attempt
 
 # Seconds: most checks are done by then.
 BEFORE_IT_SHOWS = 5
@@ -43,12 +41,10 @@ def grade(
     """Try every property of an exercise on an answer; each draws samples from a seed of its own.
 
     With ``examples`` the report holds a call that went wrong, for who reads it. With ``reveal`` it
-    says what was expected of samples that may come again. :class:`AnswerLost`: the answer's process
-    died.
+    says what was expected of samples that may come again.
     """
     rows, transcript, calls = [], [], []
-    beside: set[str] = set()
-    harmless: set[str] = set()
+    came: dict[str, Came] = {}
     if exercise.records is not None:
         seed = exercise.records.seed(seed)
     bar = partial(tqdm, leave=False, delay=BEFORE_IT_SHOWS, disable=not progress, file=sys.stdout)
@@ -56,15 +52,10 @@ def grade(
         trial = Trial(exercise, proxy, sample_seed(seed, exercise.id, prop.name))
         row = _tried(exercise, prop, trial, examples, reveal)
         rows.append(row)
-        if trial.affordable and (row.why or trial.measured == len(trial.transcript)):
-            beside.add(prop.name)
-        if row.why and trial.elsewhere:
-            beside.add(prop.name)
-        if not row.why and 0 < trial.untouched == len(trial.transcript):
-            harmless.add(prop.name)
+        came[prop.name] = trial.came_to(row.why)
         transcript += [*trial.transcript, prop.name]
         calls += trial.calls
-    rows = _with_others(_paid_once(rows, beside, harmless), harmless | beside)
+    rows = _with_others(_paid_once(rows, came), came)
     passed = {row.passed for row in rows}
     if len(passed) == 2 and (nothing := idle(calls, exercise.reference)):
         shown = next((row.example for row in rows if row.example), None)
@@ -80,30 +71,30 @@ def grade(
     return report
 
 
-def _paid_once(rows: list[Row], beside: set[str], harmless: set[str]) -> list[Row]:
-    """The rows, of which those ``beside`` don't fail for what has cost as much elsewhere.
+def _paid_once(rows: list[Row], came: Mapping[str, Came]) -> list[Row]:
+    """The rows, of which those beside others don't fail for what has cost as much elsewhere.
 
     Where it has not, only a sample of theirs is wrong, such as a size probe's: that fails.
     """
-    others = [row for row in rows if row.failed and row.name not in beside]
+    others = [row for row in rows if row.failed and came[row.name] is not Came.BESIDE]
     paid = sum(row.points for row in others)
-    if not any(row.passed for row in rows if row.name not in beside | harmless):
+    if not any(row.passed for row in rows if came[row.name] is Came.ALONE):
         return rows
     return [
         replace(row, passed=True, why=WITH.format(others[0].name), example=None)
-        if row.failed and row.name in beside and 0 < row.points <= paid
+        if row.failed and came[row.name] is Came.BESIDE and 0 < row.points <= paid
         else row
         for row in rows
     ]
 
 
-def _with_others(rows: list[Row], harmless: Container[str]) -> list[Row]:
+def _with_others(rows: list[Row], came: Mapping[str, Came]) -> list[Row]:
     """The rows, of which to harm nothing or to cost little is nothing where nothing else holds."""
-    others = [row for row in rows if row.name not in harmless]
+    others = [row for row in rows if came[row.name] is Came.ALONE]
     if not others or any(row.passed for row in others):
         return rows
     return [
-        replace(row, passed=False, why=ALONE) if row.passed and row.name in harmless else row
+        replace(row, passed=False, why=ALONE) if row.passed and row not in others else row
         for row in rows
     ]
 
@@ -114,13 +105,13 @@ def _tried(exercise: Exercise, prop: Property, trial: Trial, examples: bool, rev
         try:
             why = attempt(prop.run, trial)[1]
         except Unrecorded:
-            trial.open, why = Failure(CannotCap.__name__, "no right value is at hand"), None
+            trial.open, why = Failure(End.UNCAPPED, "no right value is at hand"), None
     shown = trial.failing() if why and examples else None
     if why and not reveal:
         why, shown = trial.concealed(why)
     passed, hint, reason = why is None, prop.hint, ""
     if passed and trial.open is not None:
-        passed = trial.open.type != CannotCap.__name__
+        passed = trial.open.type != End.UNCAPPED
         hint = SLOW if passed else UNTRIED
         reason = f"{trial.open.message}; not judged" if passed else UNTRIED
     return Row(prop.name, prop.says, passed, prop.points, why or "", hint, reason, shown)

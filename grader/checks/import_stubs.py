@@ -1,9 +1,8 @@
 """Modules of the library that an answer may use: one rule, at home and in grading.
 
 An import of the rest gives stand-ins, so that it costs nothing by itself; whatever is done with one
-says why it is not there. In grading there is nothing else
-(:mod:`grader.judge.sandbox_package`); at home :func:`hidden` puts them in the place
-of the library.
+says why it is not there. In grading there is nothing else (:mod:`grader.judge.sandbox_package`); at
+home :func:`hidden` puts them in the place of the library.
 """
 
 import contextlib

@@ -15,35 +15,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
-    ast.Add: (ast.Sub,),
-    ast.Sub: (ast.Add,),
-    ast.Mult: (ast.Div,),
-    ast.Div: (ast.Mult,),
-    ast.MatMult: (ast.Mult,),
-    ast.Pow: (ast.Mult,),
-    ast.FloorDiv: (ast.Mult, ast.Mod),
-    ast.Mod: (ast.FloorDiv,),
-    ast.BitAnd: (ast.BitOr,),
-    ast.BitOr: (ast.BitAnd,),
-    ast.BitXor: (ast.BitOr,),
-    ast.LShift: (ast.RShift,),
-    ast.RShift: (ast.LShift,),
-}
+
+def _others(table: str) -> dict[type[Any], tuple[type[Any], ...]]:
+    """Kinds of nodes, each with those that may stand in its place."""
+    rows = ([getattr(ast, name) for name in row.split()] for row in table.split(", "))
+    return {kind: tuple(others) for kind, *others in rows}
+
+
+OPERATORS = _others(
+    "Add Sub, Sub Add, Mult Div, Div Mult, MatMult Mult, Pow Mult, FloorDiv Mult Mod, Mod "
+    "FloorDiv, BitAnd BitOr, BitOr BitAnd, BitXor BitOr, LShift RShift, RShift LShift"
+)
 # The order of these factors and terms matters.
 ORDERED = (ast.Sub, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
-COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
-    ast.Lt: (ast.LtE, ast.GtE),
-    ast.LtE: (ast.Lt, ast.Gt),
-    ast.Gt: (ast.GtE, ast.LtE),
-    ast.GtE: (ast.Gt, ast.Lt),
-    ast.Eq: (ast.NotEq,),
-    ast.NotEq: (ast.Eq,),
-    ast.Is: (ast.IsNot,),
-    ast.IsNot: (ast.Is,),
-    ast.In: (ast.NotIn,),
-    ast.NotIn: (ast.In,),
-}
+COMPARISONS = _others(
+    "Lt LtE GtE, LtE Lt Gt, Gt GtE LtE, GtE Gt Lt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In "
+    "NotIn, NotIn In"
+)
 PAIRS = (
     "min max, amin amax, any all, sum mean, argmin argmax, tril triu, floor ceil, sin cos,"
     " exp log, cumsum cumprod, zeros ones, zeros_like ones_like, minimum maximum, std var,"
@@ -153,7 +141,6 @@ def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, Any]]:
 
 
 def _instead(node: ast.AST) -> list[ast.AST]:
-    """Replacements of a node."""
     if isinstance(node, ast.stmt):
         return _statements(node)
     if isinstance(node, ast.expr):
@@ -256,10 +243,12 @@ def _constant(node: ast.expr) -> list[ast.AST]:
     return []
 
 
-def _slice(node: ast.expr) -> list[ast.AST]:
-    if not isinstance(node, ast.Slice):
-        return []
-    return [_with(node, **{n: None}) for n in ("lower", "upper", "step") if getattr(node, n)]
+def _parts(node: ast.expr) -> list[ast.AST]:
+    if isinstance(node, ast.Slice):
+        return [_with(node, **{n: None}) for n in ("lower", "upper", "step") if getattr(node, n)]
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) == 2:
+        return [_with(node, elts=node.elts[::-1])]
+    return []
 
 
 def _call(node: ast.expr) -> list[ast.AST]:
@@ -282,10 +271,4 @@ def _call(node: ast.expr) -> list[ast.AST]:
     return nodes
 
 
-def _tuple(node: ast.expr) -> list[ast.AST]:
-    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) == 2:
-        return [_with(node, elts=node.elts[::-1])]
-    return []
-
-
-RULES = (_binary, _logic, _constant, _slice, _call, _tuple, _hidden)
+RULES = (_binary, _logic, _constant, _parts, _call, _hidden)

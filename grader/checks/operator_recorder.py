@@ -4,9 +4,11 @@
 and the model answers of all exercises run; ``tests/grader/checks/operator_list.py`` adds to it.
 """
 
+import _thread
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.checks.forbidden import refuses
 
+# Ways to start a thread, with and without a mark before them; the last one of later Pythons.
+_STARTS = "start_new start_new_thread start_joinable_thread".split()
 EVERYDAY = Path(__file__).with_name("operator_list.txt")
 
 
@@ -28,15 +32,21 @@ class Recorder(TorchDispatchMode):
 
     def in_threads(self) -> None:
         """Keep those of every thread that this process starts from now on, too."""
-        begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+        for module, mark, name in product((_thread, threading), ("", "_"), _STARTS):
+            if begin := getattr(module, mark + name, None):
+                setattr(module, mark + name, self._recorded(begin))
 
-        def recorded(thread: threading.Thread) -> None:
-            its_own = Recorder(self.without)
-            its_own.names = self.names
-            with its_own:
-                begin(thread)
+    def _recorded(self, begin: Callable[..., Any]) -> Callable[..., Any]:
+        def start(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            def run(*given: Any, **named: Any) -> None:
+                its_own = Recorder(self.without)
+                its_own.names = self.names
+                with its_own:
+                    function(*given, **named)
 
-        threading.Thread._bootstrap_inner = recorded  # type: ignore[attr-defined]
+            return begin(run, *args, **kwargs)
+
+        return start
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -68,6 +78,12 @@ def unusual(names: Iterable[str]) -> list[str]:
 
 
 @cache
+def _operators() -> frozenset[str]:
+    """Full names of all that torch has, without overloads."""
+    return frozenset(name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names())
+
+
+@cache
 def _usual(name: str) -> bool:
     library, _, operator = name.partition("::")
     if library != "aten":
@@ -75,6 +91,8 @@ def _usual(name: str) -> bool:
     known = EVERYDAY.read_text(encoding="utf-8").split()
     if operator.rstrip("_") in known or operator.startswith(("_foreach_", "_fused_adam")):
         return True
+    if name not in _operators():
+        return False  # a name that the answer's process has made up
     packet = getattr(torch.ops.aten, operator)
     tags = {tag for form in packet.overloads() for tag in getattr(packet, form).tags}
     return bool(tags & {torch.Tag.pointwise, torch.Tag.core})

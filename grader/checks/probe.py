@@ -10,6 +10,7 @@ import ctypes
 import faulthandler
 import gc
 import io
+import mmap
 import os
 import select
 import signal
@@ -17,11 +18,17 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any, NoReturn
 
 import torch
 
 from grader.checks.protocol import TENSORS, items
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 _SLACK = 5  # seconds on the wall beyond twice the processor time
 _MIB = 2**20
@@ -37,32 +44,27 @@ _getitem = torch.Tensor.__getitem__
 _OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
 
 
+class End(StrEnum):
+    """Ends of a call that gave no answer, by the names under which a check hears of them."""
+
+    MEMORY = "TooMuchMemory"  # it ran into the cap on memory
+    TIME = "OutOfTime"  # what it would have taken of memory is not known
+    STARVED = "Starved"  # before it had its processor time: too much else runs, or it waits
+    UNCAPPED = "CannotCap"  # nothing was run, since this system has no caps that hold
+    HELD = "Held"  # the process held so much before that nothing is known of the call
+    DIED = "Unanswered"  # its process ended by itself
+
+
+# These tell nothing of what it would have taken.
+UNTOLD = (End.TIME, End.STARVED, End.UNCAPPED, End.HELD)
+
+
 class Unanswered(RuntimeError):
-    """A call that did not come to an end."""
+    """A call that did not come to an answer."""
 
-
-class TooMuchMemory(Unanswered):
-    """It ran into the cap on memory."""
-
-
-class OutOfTime(Unanswered):
-    """It was ended when its time was over; what it would have taken of memory is not known."""
-
-
-class Starved(Unanswered):
-    """It was ended before it had had its processor time: too much else runs, or it waits."""
-
-
-class CannotCap(Unanswered):
-    """Nothing was run, since this system has no caps that hold."""
-
-
-class Held(Unanswered):
-    """The process held so much before that what a call takes beside it is not known."""
-
-
-# Ends of a call that tell nothing of what it would have taken.
-UNTOLD = tuple(kind.__name__ for kind in (OutOfTime, Starved, CannotCap, Held))
+    def __init__(self, end: End, says: str) -> None:
+        super().__init__(says)
+        self.end = end
 
 
 class Bounded:
@@ -78,7 +80,7 @@ class Bounded:
         self, compute: Callable[[], Callable[[bytes], bytes]], *, memory: int, cpu: int
     ) -> None:
         if not _possible():
-            raise CannotCap("caps on a call need a system that forks safely")
+            raise Unanswered(End.UNCAPPED, "caps on a call need a system that forks safely")
         self.memory, self.cpu = memory, cpu
         self.reading, writing = os.pipe()
         asked, self.asking = os.pipe()
@@ -88,7 +90,7 @@ class Bounded:
             self.child = os.fork()
         if self.child == 0:
             os.close(self.asking)
-            _compute(compute, asked, writing, memory, cpu)
+            self._compute(compute, asked, writing)
         os.close(writing)
         os.close(asked)
         self.patience = 2 * cpu + _SLACK
@@ -97,6 +99,72 @@ class Bounded:
         if self.said != b".":
             self.end()
 
+    def _compute(
+        self, compute: Callable[[], Callable[[bytes], bytes]], asked: int, writing: int
+    ) -> NoReturn:
+        """In the fork: never returns, and runs nothing that the parent would run at its end."""
+        status = 1
+        try:
+            # The threads of the parent are not here, and waiting for them would take for ever.
+            torch.set_num_threads(1)
+            # Garbage of the parent stays there: its finalizers would run in the midst of
+            # the call, and one that parses (as a traceback does) spoils a parse that is under way.
+            gc.freeze()
+            sys.stdout = sys.stderr = io.StringIO()
+            faulthandler.disable()  # it would write past them, of an end that the parent tells
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            # Large blocks on their own: aligned ones leave holes in the heap, of use to nobody.
+            with contextlib.suppress(OSError, AttributeError):
+                _libc.mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
+            space = _space_in_use() + self.memory * _MIB
+            # At the soft cap on time comes a signal of its own, at the hard one the end.
+            caps = (
+                (resource.RLIMIT_AS, space, space),
+                (resource.RLIMIT_CPU, self.cpu, self.cpu + 1),
+            )
+            for what, soft, most in caps:
+                hard = resource.getrlimit(what)[1]
+                most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+                resource.setrlimit(what, (min(soft, most), most))
+            if not _capped(self.memory + 2):
+                os.write(writing, b"?")
+            else:
+                before = _resident()
+                try:
+                    finish = compute()
+                except MemoryError:
+                    os.write(writing, b"m")
+                else:
+                    self._answer(finish, asked, writing, before)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _answer(
+        self, finish: Callable[[bytes], bytes], asked: int, writing: int, before: int
+    ) -> None:
+        """In the fork, when its call is over: tell what it took, and then what is asked of it."""
+        if _resident() - before > self.memory + _ROOM:
+            os.write(writing, b"m")
+            return
+        if _started and before - _started[0] > 2 * max(self.memory, _ROOM):
+            os.write(writing, b"h")
+            return
+        # In another fork no thread and no alarm of the answer's is left to see the question.
+        child = os.fork()
+        if child:
+            os.write(writing, b".")
+            os.waitpid(child, 0)
+            return
+        sys.settrace(None)
+        sys.setprofile(None)
+        gc.disable()
+        with os.fdopen(asked, "rb") as file:
+            view = memoryview(b"=" + finish(file.read()))
+        while view:
+            view = view[os.write(writing, view) :]
+
     def ask(self, question: bytes) -> bytes:
         """The answer to the question."""
         with contextlib.suppress(OSError), os.fdopen(self.asking, "wb") as file:
@@ -104,7 +172,7 @@ class Bounded:
         content = self._read()
         self.end()
         if content[:1] != b"=":
-            raise Unanswered("its process ended before it answered")
+            raise Unanswered(End.DIED, "its process ended before it answered")
         return content[1:]
 
     def _read(self, most: int = -1) -> bytes:
@@ -130,92 +198,22 @@ class Bounded:
             return
         os.close(self.asking)
         if self.said == b"m":
-            raise TooMuchMemory(f"took more than {self.memory} MiB of memory")
+            raise Unanswered(End.MEMORY, f"took more than {self.memory} MiB of memory")
         if self.said == b"h":
-            raise Held("its process held too much memory before")
+            raise Unanswered(End.HELD, "its process held too much memory before")
         if self.said == b"?":
-            raise CannotCap("this system does not hold a process to its caps")
+            raise Unanswered(End.UNCAPPED, "this system does not hold a process to its caps")
         ended = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
         if ended or used.ru_utime + used.ru_stime >= self.cpu:
-            raise OutOfTime(f"not finished in {self.cpu} seconds of processor time")
+            raise Unanswered(End.TIME, f"not finished in {self.cpu} seconds of processor time")
         if late:
-            raise Starved(
-                f"ended after {self.patience} seconds without {self.cpu} seconds of processor time"
+            raise Unanswered(
+                End.STARVED,
+                f"ended after {self.patience} seconds without {self.cpu} seconds of processor time",
             )
         end = os.waitstatus_to_exitcode(status)
         how = f"signal {-end}" if end < 0 else f"status {end}"
-        raise Unanswered(f"its process ended before it answered ({how})")
-
-
-def _compute(
-    compute: Callable[[], Callable[[bytes], bytes]],
-    asked: int,
-    writing: int,
-    memory: int,
-    cpu: int,
-) -> NoReturn:
-    """In the fork: never returns, and runs nothing that the parent would run at its end."""
-    import resource
-
-    status = 1
-    try:
-        # The threads of the parent are not here, and waiting for them would take for ever.
-        torch.set_num_threads(1)
-        # Garbage of the parent stays there: its finalizers would run in the midst of
-        # the call, and one that parses (as a traceback does) spoils a parse that is under way.
-        gc.freeze()
-        sys.stdout = sys.stderr = io.StringIO()
-        faulthandler.disable()  # it would write past them, of an end that the parent tells
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-        # Large blocks on their own: aligned ones leave holes in the heap that nothing fits into.
-        with contextlib.suppress(OSError, AttributeError):
-            _libc.mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
-        space = _space_in_use() + memory * _MIB
-        # At the soft cap on time comes a signal of its own, at the hard one the end.
-        caps = ((resource.RLIMIT_AS, space, space), (resource.RLIMIT_CPU, cpu, cpu + 1))
-        for what, soft, most in caps:
-            hard = resource.getrlimit(what)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (min(soft, most), most))
-        if not _capped(memory + 2):
-            os.write(writing, b"?")
-        else:
-            before = _resident()
-            try:
-                finish = compute()
-            except MemoryError:
-                os.write(writing, b"m")
-            else:
-                _answer(finish, asked, writing, memory, before)
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _answer(
-    finish: Callable[[bytes], bytes], asked: int, writing: int, memory: int, before: int
-) -> None:
-    """In the fork, when its call is over: what it took is told, and then what is asked of it."""
-    if _resident() - before > memory + _ROOM:
-        os.write(writing, b"m")
-        return
-    if _started and before - _started[0] > max(2 * memory, 2 * _ROOM):
-        os.write(writing, b"h")
-        return
-    # In another fork no thread and no alarm of the answer's is left to see the question.
-    child = os.fork()
-    if child:
-        os.write(writing, b".")
-        os.waitpid(child, 0)
-        return
-    sys.settrace(None)
-    sys.setprofile(None)
-    gc.disable()
-    with os.fdopen(asked, "rb") as file:
-        view = memoryview(b"=" + finish(file.read()))
-    while view:
-        view = view[os.write(writing, view) :]
+        raise Unanswered(End.DIED, f"its process ended before it answered ({how})")
 
 
 def begin() -> None:
@@ -225,16 +223,11 @@ def begin() -> None:
 
 def _resident() -> int:
     """MiB of memory that this process has had at the same time."""
-    import resource
-
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _space_in_use() -> int:
     """Bytes of address space of this process, to a MiB: a worker has no /proc to read it from."""
-    import mmap
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     enough, little = 2**47 if hard == resource.RLIM_INFINITY else hard, 0
     before = (soft, hard)
@@ -256,17 +249,11 @@ def _space_in_use() -> int:
 
 def _possible() -> bool:
     """True if this system can fork a process that has used threads; macOS's libraries cannot."""
-    try:
-        import resource  # noqa: F401
-    except ImportError:
-        return False
-    return hasattr(os, "fork") and sys.platform != "darwin"
+    return resource is not None and hasattr(os, "fork") and sys.platform != "darwin"
 
 
 def _capped(memory: int) -> bool:
     """Tell whether so many MiB cannot be had: some systems take a cap and forget it."""
-    import mmap
-
     try:
         mmap.mmap(-1, memory * _MIB).close()
     except (OSError, MemoryError):
@@ -279,19 +266,6 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
     )
-
-
-def places(
-    draw: Callable[[int, int], int], axes: Sequence[tuple[int, ...]], number: int
-) -> list[tuple[slice, ...]]:
-    """Slices of a large tensor, as :meth:`grader.checks.trial.Trial.slices` gives them."""
-
-    def one(length: int, wide: int, step: int = 1) -> slice:
-        first = step * draw(0, (length - wide) // step)
-        return slice(first, first + wide)
-
-    many = number if any(length > wide for length, wide, *_ in axes) else 1
-    return [tuple(one(*axis) for axis in axes) for _ in range(many)]
 
 
 def part(value: Any, keep: Sequence[Sequence[int]]) -> Any:

@@ -1,14 +1,15 @@
 """The data-only protocol between a check and an answer: JSON and raw bytes, never pickle.
 
 A message is a dict of plain values: ``None``, booleans, numbers, strings, lists, tuples, dicts with
-string keys, tensors, and the three stand-ins :class:`Handle` (an object that stays on the answer's
-side), :class:`Fixture` (built there from public code) and :class:`Opaque` (something that cannot
-cross, known only by its type's name). ``pack`` and ``unpack`` are each other's inverse.
+string keys, tensors, and two stand-ins: :class:`Fixture` (built on the answer's side from public
+code) and :class:`Opaque` (something that cannot cross, known only by its type's name). ``pack`` and
+``unpack`` are each other's inverse.
 """
 
 import json
 import math
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,17 +49,6 @@ _detach, _ne, _empty, _frombuffer = Tensor.detach, Tensor.ne, torch.empty, torch
 
 class ProtocolError(ValueError):
     """A message that is too large, too deep, malformed or of an unknown kind."""
-
-
-@dataclass(frozen=True)
-class Handle:
-    """An object kept by the answer's process, such as a module it has built."""
-
-    key: int
-
-    def method(self, name: str) -> str:
-        """The name under which a method of this object is called."""
-        return f"#{self.key}.{name}"
 
 
 @dataclass(frozen=True)
@@ -136,6 +126,25 @@ def items(value: Any) -> list[Any] | None:
     return None
 
 
+def mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """A structure of lists, tuples and dicts with each of its values changed."""
+    if isinstance(value, (list, tuple)):
+        kind = list if isinstance(value, list) else tuple  # a named tuple becomes a plain one
+        return kind(mapped(change, part) for part in value)
+    if isinstance(value, dict):
+        return {key: mapped(change, part) for key, part in value.items()}
+    return change(value)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The values in a structure of lists, tuples and dicts."""
+    if isinstance(value, (list, tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
 def weight(frame: bytes) -> int:
     """About how many bytes a message takes once it is unpacked."""
     return len(frame) + 30 * int(struct.unpack_from(">I", frame)[0])
@@ -159,8 +168,6 @@ def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
         return value[:MAX_TEXT]
     if type(value) in TENSORS:
         return _encode_tensor(value, buffers)
-    if type(value) is Handle:
-        return {"handle": value.key}
     if type(value) is Fixture:
         return {"fixture": value.name, "params": _encode(value.params, buffers, deeper)}
     if type(value) is Opaque:
@@ -211,8 +218,6 @@ def _decode(tree: Any, buffers: list[bytes | None], depth: int) -> Any:
         return tuple(_decode(item, buffers, deeper) for item in tree["tuple"])
     if "dict" in tree:
         return {str(k): _decode(v, buffers, deeper) for k, v in tree["dict"].items()}
-    if "handle" in tree:
-        return Handle(int(tree["handle"]))
     if "fixture" in tree:
         return Fixture(str(tree["fixture"]), _decode(tree["params"], buffers, deeper))
     if "int" in tree and isinstance(tree["int"], str):

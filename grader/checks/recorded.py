@@ -2,11 +2,8 @@
 
 The tree that students get (:mod:`grader.student.handout`) holds neither. In the place of an
 exercise's answers lies a file of records: what the reference returned for the samples of a few
-seeds, and what each known mistake came to under these seeds, its verdicts and a sketch of all it
-returned.
+seeds, and of each known mistake the verdicts under these seeds and a sketch of all it returned.
 """
-
-from __future__ import annotations
 
 import copy
 import gzip
@@ -50,7 +47,7 @@ class Sketch:
     within: Tensor  # how far each may be off, by the tolerance of comparisons, ``(n,)``
 
     @classmethod
-    def of(cls, values: Any) -> Sketch:
+    def of(cls, values: Any) -> "Sketch":
         """The sketch of a structure of values."""
         form: list[str] = []
         sums: list[tuple[float, float]] = []
@@ -59,30 +56,21 @@ class Sketch:
         table = torch.tensor(sums, dtype=torch.float64).reshape(-1, 2)
         return cls(digest, table[:, 0].clone(), table[:, 1].clone())
 
-    def far(self, other: Sketch) -> float:
+    def far(self, other: "Sketch") -> float:
         """Measure how far another one of the same form is, in units of what is allowed."""
         off = (self.sums - other.sums).abs() / self.within.clamp(min=1e-300)
         return float(off.max()) if len(off) else 0.0
 
-    def fits(self, other: Sketch, slack: float = 1) -> bool:
+    def fits(self, other: "Sketch", slack: float = 1) -> bool:
         """Tell whether the other is one of the same values, as far as rounding can tell."""
         return self.form == other.form and self.far(other) <= slack
 
-    def rounded(self) -> Sketch:
+    def rounded(self) -> "Sketch":
         """The same with no more digits than a comparison can tell; what is left takes less room."""
         step = (self.within.log2().floor() - 4).exp2()
         return Sketch(
             self.form, (self.sums / step).round() * step, (self.within / step).ceil() * step
         )
-
-    def data(self) -> dict[str, Any]:
-        """The same as a message's entries."""
-        return {"form": self.form, "sums": self.sums, "within": self.within}
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Sketch:
-        """Digest from :meth:`data`."""
-        return cls(data["form"], data["sums"], data["within"])
 
 
 def returned_sketch(values: Any) -> Sketch:
@@ -223,20 +211,20 @@ class Records:
         """The bytes of a file that :func:`records` reads."""
         frames = [pack({"parameters": self.parameters, "named": self.named})]
         frames += [
-            pack({**sketch.data(), "value": value})
+            pack({"asked": vars(sketch), "value": value})
             for known in self.calls.values()
             for sketch, value in known
         ]
         frames += [
             pack({"seed": seed, "mistake": mistake,
-                  "parts": [{"passed": passed, **sketch.data()} for passed, sketch in parts]})
+                  "parts": [(passed, vars(sketch)) for passed, sketch in parts]})
             for (seed, mistake), parts in self.mistakes.items()
         ]  # fmt: skip
         sized = b"".join(struct.pack(">I", len(frame)) + frame for frame in frames)
         return gzip.compress(sized, mtime=0)
 
     @classmethod
-    def read(cls, content: bytes) -> Records:
+    def read(cls, content: bytes) -> "Records":
         """Record that :meth:`write` has written."""
         records, frames, start = cls(), gzip.decompress(content), 0
         while start < len(frames):
@@ -245,9 +233,10 @@ class Records:
             if "parameters" in entry:
                 records.parameters, records.named = entry["parameters"], entry["named"]
             elif "mistake" in entry:
-                parts = [(part["passed"], Sketch.read(part)) for part in entry["parts"]]
+                parts = [(passed, Sketch(**sketch)) for passed, sketch in entry["parts"]]
                 records.mistakes[entry["seed"], entry["mistake"]] = parts
             else:
-                records.calls[entry["form"]].append((Sketch.read(entry), entry["value"]))
+                asked = Sketch(**entry["asked"])
+                records.calls[asked.form].append((asked, entry["value"]))
             start += 4 + size
         return records

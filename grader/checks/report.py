@@ -1,7 +1,5 @@
 """Report on an answer to one exercise: verdicts, points, hints, and the table shown."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from dataclasses import dataclass, field
@@ -85,7 +83,7 @@ class Report:
         """The names that were not defined when the answer ran."""
         return undefined("\n".join(row.why for row in self.rows))
 
-    def fingerprint_of(self, other: Report) -> bool:
+    def fingerprint_of(self, other: "Report") -> bool:
         """Tell whether verdicts and every value returned are those of ``other``."""
         return (
             [r.passed for r in self.rows] == [r.passed for r in other.rows]

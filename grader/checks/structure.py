@@ -5,55 +5,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.checks.protocol import Fixture, Handle
+from grader.checks.protocol import Fixture, leaves, mapped
 
 
 def has(value: Any, dtype: torch.dtype) -> bool:
     """Tell whether a tensor of this dtype is in a structure, or a fixture that makes one."""
-    if isinstance(value, Fixture):
-        value = value.params
-        return value.get("dtype") == str(dtype).removeprefix("torch.") or has(value, dtype)
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return any(has(part, dtype) for part in value)
-    return isinstance(value, Tensor) and value.dtype == dtype
+    return any(
+        leaf.params.get("dtype") == str(dtype).removeprefix("torch.")
+        if isinstance(leaf, Fixture)
+        else isinstance(leaf, Tensor) and leaf.dtype == dtype
+        for leaf in leaves(value)
+    )
 
 
 def in_single(value: Any) -> Any:
     """The same with single precision in the place of double."""
-    if isinstance(value, dict):
-        return {key: in_single(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(in_single, value))
-    double = isinstance(value, Tensor) and value.dtype == torch.float64
-    return value.float() if double else value
+
+    def single(leaf: Any) -> Any:
+        double = isinstance(leaf, Tensor) and leaf.dtype == torch.float64
+        return leaf.float() if double else leaf
+
+    return mapped(single, value)
 
 
 def is_real(value: Any) -> bool:
     """Tell whether there is a real number in an argument."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return any(map(is_real, value))
-    return (isinstance(value, Tensor) and value.is_floating_point()) or type(value) is float
+    return any(
+        type(leaf) is float or (isinstance(leaf, Tensor) and leaf.is_floating_point())
+        for leaf in leaves(value)
+    )
 
 
 def is_data(value: Any) -> bool:
-    """Tell whether an argument is data that comes back as it was sent: no handle, no fixture."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return all(map(is_data, value))
-    return not isinstance(value, (Handle, Fixture))
+    """Tell whether an argument is data that comes back as it was sent: no fixture."""
+    return not any(isinstance(leaf, Fixture) for leaf in leaves(value))
 
 
 def copies(value: Any) -> Any:
     """A deep copy of the tensors in a structure; everything else as it is."""
-    if isinstance(value, Tensor):
-        return value.clone()
-    if isinstance(value, (list, tuple)):
-        return type(value)(copies(v) for v in value)
-    if isinstance(value, dict):
-        return {k: copies(v) for k, v in value.items()}
-    return value
+    return mapped(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, value)

@@ -5,7 +5,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from enum import Enum, auto
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from grader.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradien
 from grader.checks.compare import difference, kind, misfit, name
 from grader.checks.constant_answer import Call
 from grader.checks.example import Example, Pair, example, first_pair, parameters
-from grader.checks.probe import UNTOLD, OutOfTime, TooMuchMemory
+from grader.checks.probe import UNTOLD, End
 from grader.checks.recorded import Unrecorded
 from grader.checks.samples import Samples
 from grader.checks.structure import copies, has, in_single, is_data, is_real
@@ -34,18 +35,12 @@ class Wrong(Exception):
     """A property does not hold; the message tells the student why."""
 
 
-class Asked(Protocol):
-    """Protocol of an exercise, which knows this module and is not known here."""
+class Came(Enum):
+    """What a trial came to beside its verdict."""
 
-    function: str
-    returns: tuple[str, ...]
-
-    @property
-    def reference(self) -> Callable[..., Any]:
-        """The full implementation."""
-
-    def slices(self, keep: Sequence[tuple[slice, ...]], *args: Any) -> list[Any]:
-        """Slices of what it returns."""
+    ALONE = auto()  # its verdict stands by itself
+    BESIDE = auto()  # what is wrong with it costs elsewhere: a size holds, or others ask for it
+    HARMLESS = auto()  # it only left its arguments as they were
 
 
 class Trial(Samples):
@@ -55,14 +50,16 @@ class Trial(Samples):
     a mistake is recognised.
     """
 
-    def __init__(self, exercise: Asked, proxy: AnswerProxy, seed: int) -> None:
+    def __init__(self, exercise: Any, proxy: AnswerProxy, seed: int) -> None:
         super().__init__(seed)
+        # An exercise, which knows this module.
         self.exercise = exercise
         self.proxy = proxy
         self.transcript: list[Any] = []
         self.calls: list[Call] = []
         self.open: Failure | None = None
-        self._called: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
+        # The last call and what came of it; ``...`` where the fault is not to be seen in that.
+        self._called: Call | None = None
         self._pair: Pair | None = None
         # True if a size probe held, and at most its values are wrong.
         self.affordable = False
@@ -74,16 +71,21 @@ class Trial(Samples):
         self.untouched = 0
         self._widened = False
 
-    def reply(self, *args: Any, name: str | None = None, **kwargs: Any) -> Reply:
+    def reply(self, *args: Any, **kwargs: Any) -> Reply:
         """Call the answer and keep what it did."""
-        called = name or self.exercise.function
-        reply = self.settled(self.proxy.call(called, *args, **kwargs), args, kwargs)
-        outcome = reply.error or reply.value
-        self.transcript.append(outcome)
-        if called == self.exercise.function:
-            self.calls.append((args, kwargs, outcome))
-        self._called, self._pair = (called, args, kwargs, outcome), None
+        reply = self.proxy.call(self.exercise.function, *args, **kwargs)
+        reply = self.settled(reply, args, kwargs)
+        self._called, self._pair = (args, kwargs, reply.error or reply.value), None
+        self.transcript.append(self._called[2])
+        self.calls.append(self._called)
         return reply
+
+    def came_to(self, why: str) -> Came:
+        """What this came to, by why its property does not hold."""
+        looked = len(self.transcript)
+        if (why and self.elsewhere) or (self.affordable and (why or self.measured == looked)):
+            return Came.BESIDE
+        return Came.HARMLESS if not why and 0 < self.untouched == looked else Came.ALONE
 
     def settled(self, reply: Reply, *handed: Any) -> Reply:
         """A reply in single precision where nothing in double was handed over."""
@@ -97,8 +99,7 @@ class Trial(Samples):
         """The last call, to show what a property failed on."""
         if self._called is None:
             return None
-        own = self._called[0] == self.exercise.function
-        return example(self.exercise.reference if own else _unnamed, *self._called, self._pair)
+        return example(self.exercise.reference, self.exercise.function, *self._called, self._pair)
 
     def concealed(self, why: str) -> tuple[str, Example | None]:
         """A failure and its example without what was expected, unless its sample never comes again.
@@ -106,7 +107,7 @@ class Trial(Samples):
         Real numbers don't; counts, masks and inputs that are always the same do.
         """
         shown, pair = self.failing(), self._pair
-        _, args, kwargs, _ = self._called or ("", (), {}, ...)
+        args, kwargs, _ = self._called or ((), {}, ...)
         if self.drawn and is_real([*args, *kwargs.values()]):
             return why, shown
         if pair is None:
@@ -121,24 +122,24 @@ class Trial(Samples):
             return why, shown
         if not isinstance(pair.want, Tensor) and shown is not None:
             shown = replace(shown, wanted=None)
-        is_what = "has wrong entries" if isinstance(pair.got, Tensor) else f"is {_told(pair.got)}"
+        plain = isinstance(pair.got, (bool, int, float, str))
+        is_what = f"is {pair.got!r:.80}" if plain else f"is {kind(pair.got)}"
+        is_what = "has wrong entries" if isinstance(pair.got, Tensor) else is_what
         return f"{pair.what} {is_what}, which is not what was expected", shown
 
     def form(self) -> str | None:
         """Difference in form between the last call's outcome and the reference's, if known."""
-        if self._called is None or self._called[0] != self.exercise.function:
+        if self._called is None or isinstance(self._called[2], Failure):
             return None
-        _, args, kwargs, outcome = self._called
-        if isinstance(outcome, Failure):
-            return None
+        args, kwargs, outcome = self._called
         # Some arguments, such as a module of the answer's own, mean nothing to the reference.
         with contextlib.suppress(Exception):
             return misfit(outcome, self.want(*args, **kwargs), self.exercise.returns)
         return None
 
-    def call(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the answer; its value, or ``Wrong`` with what it raised."""
-        return self.returned(self.reply(*args, name=name, **kwargs))
+        return self.returned(self.reply(*args, **kwargs))
 
     def vjp(self, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Gradients:
         """Gradients of the answer, or ``Wrong`` with what it raised."""
@@ -188,7 +189,7 @@ class Trial(Samples):
         self.transcript.append(reply.error or reply.value)
         if want is None or not all(isinstance(p, Tensor) and p.numel() == 0 for p in want):
             self.measured = len(self.transcript)
-        costly = (TooMuchMemory.__name__, *[OutOfTime.__name__] * timed)
+        costly = (End.MEMORY, End.TIME) if timed else (End.MEMORY,)
         if reply.error is not None and reply.error.type in costly:
             raise Wrong(f"{why}: {reply.error.message}")
         if reply.error is not None and reply.error.type in UNTOLD:
@@ -296,16 +297,16 @@ class Trial(Samples):
                 raise Wrong(f"`{what}` is not what it was before the call")
         self.untouched += 1
 
-    def raises(self, *args: Any, error: str = "ValueError", why: str, **kwargs: Any) -> None:
-        """Expect a call to raise ``error``."""
-        reply = self.reply(*args, **kwargs)
-        if reply.error is None:
-            raise Wrong(f"{why}: expected a {error}, but a value came back")
-        if error not in (reply.error.type, *reply.error.kinds.split()):
+    def raises(self, *args: Any, why: str, **kwargs: Any) -> None:
+        """Expect a call to raise a ``ValueError``."""
+        error = self.reply(*args, **kwargs).error
+        if error is None:
+            raise Wrong(f"{why}: expected a ValueError, but a value came back")
+        if "ValueError" not in (error.type, *error.kinds.split()):
             # Not one line of the answer ran: that is what there is to say.
-            unreached = reply.error.type in ("NameError", "TypeError") and not reply.error.line
-            before = "" if unreached else f"{why}: expected a {error}, "
-            raise Wrong(f"{before}raised {reply.error}")
+            unreached = error.type in ("NameError", "TypeError") and not error.line
+            before = "" if unreached else f"{why}: expected a ValueError, "
+            raise Wrong(f"{before}raised {error}")
 
     def gradient(self, *args: Any, output: int | None = None) -> None:
         """Expect gradients to agree with central differences, of ``output`` or of all outputs.
@@ -314,9 +315,6 @@ class Trial(Samples):
         single precision inside are no measure.
         """
         value = self.call(*args)
-        # The fault is not to be seen in what came back.
-        base: tuple[str, tuple[Any, ...], dict[str, Any], Any]
-        base = (self.exercise.function, args, {}, ...)
         outputs = list(value) if isinstance(value, (list, tuple)) else [value]
         outputs = [o if isinstance(o, Tensor) and o.is_floating_point() else None for o in outputs]
         if not any(o is not None for o in outputs):
@@ -336,7 +334,7 @@ class Trial(Samples):
             direction = self.randn(*args[place].shape, dtype=args[place].dtype)
             along = (args, place, direction, cotangents)
             slope, right = _slope(self.call, step, *along), _slope(self.want, step, *along)
-            self._called = base
+            self._called = args, {}, ...
             # Nothing is greater than NaN: without this it would pass every comparison below.
             if not math.isfinite(slope):
                 raise Wrong(f"the result is not finite, so `{names[place]}` has no gradient")
@@ -358,10 +356,6 @@ class Trial(Samples):
                     f"gradient of `{names[place]}`: {along_gradient:.5g} along a direction in which"
                     f" the result changes by {slope:.5g}"
                 )
-
-
-def _unnamed() -> None:
-    """Stands for a function of whose arguments nothing is known."""
 
 
 def _slope(
@@ -388,21 +382,6 @@ def _inner(value: Any, cotangents: Sequence[Tensor | None]) -> float:
     outputs = value if isinstance(value, (list, tuple)) else [value]
     pairs = zip(outputs, cotangents, strict=True)
     return sum(float((o * c.double()).sum()) for o, c in pairs if c is not None)
-
-
-def _told(value: Any) -> str:
-    return f"{value!r:.80}" if isinstance(value, (bool, int, float, str)) else kind(value)
-
-
-def shapes(value: Any) -> Any:
-    """The structure of a value: shapes and dtypes of its tensors, types of the rest."""
-    if isinstance(value, Tensor):
-        return f"{name(value)} {tuple(value.shape)}"
-    if isinstance(value, (list, tuple)):
-        return [shapes(v) for v in value]
-    if isinstance(value, dict):
-        return {k: shapes(v) for k, v in value.items()}
-    return kind(value)
 
 
 def brief(value: Any) -> str:

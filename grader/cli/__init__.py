@@ -4,23 +4,22 @@ Exit codes: 0 done; 1 done, and something is wrong with what was looked at; 2 th
 could not be carried out; 130 interrupted. A fault of the program keeps its traceback.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import errno
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from grader import MANIFEST
 from grader.base.course import HERE, course
 from grader.base.errors import Refused
-from grader.cli.common import REFUSED, Command, any_console, visible
-from grader.cli.interrupt import Interrupt
+from grader.cli.common import REFUSED, Command, any_console, commands, visible
 
 Handler = Callable[[argparse.Namespace], int]
 _OF_FILES = (
@@ -29,6 +28,10 @@ _OF_FILES = (
 # Errors that name no file but come from the machine: a full or read-only disk, a port in use, and a
 # reader of the output that has closed it, such as `head`.
 _OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EADDRINUSE, errno.EPIPE)
+
+
+INTERRUPTED = 130
+SAYS = "interrupted; run the same command again to resume"
 
 
 class Group(NamedTuple):
@@ -60,26 +63,13 @@ def parser(
     more: Sequence[ModuleType] = (),
     groups: Mapping[str, Group] = GROUPS,
     description: str = "Release, check and grade assignments.",
-) -> Course:
+) -> "Course":
     """The whole command line.
 
-    ``more``: the course's own modules of commands, each with a ``register``; ``groups``: all
-    commands of both.
+    ``more``: the course's own modules with a ``register``; ``groups``: all commands of both.
     """
     # Imported only here, where :func:`main` hears Ctrl-C already.
-    from grader.cli import (
-        analyse,
-        check,
-        defend,
-        grading,
-        handout,
-        hub,
-        lms,
-        prove,
-        rubric,
-        term,
-        walls,
-    )
+    from grader.cli import grading, hub, review, student, term, walls
 
     top = Course(
         groups,
@@ -90,17 +80,16 @@ def parser(
         " 1 a problem was found, 2 the request was refused, 130 interrupted. Set"
         " COURSE_TRACEBACK=1 to see where a refusal came from.",
     )
-    commands = top.commands = top.add_subparsers(
-        metavar="COMMAND", required=True, parser_class=Command
-    )
+    top.commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Command)
 
     def add(name: str, handler: Handler, says: str, **more: Any) -> Command:
-        parser = commands.add_parser(name, help=says, **more)
+        parser: Command = top.commands.add_parser(name, help=says, **more)
         parser.set_defaults(handler=handler)
         return parser
 
-    own = (check, prove, grading, rubric, lms, handout, term, analyse, defend, walls, hub)
-    for module in (*own, *more):
+    for module in (student, grading, review, term, walls):
+        commands(add, module)
+    for module in (hub, *more):
         module.register(add)
     explain = add("help", top.run_help, "list the commands of a group, or explain one command")
     explain.add_argument("name", nargs="?", help=f"a command, or {', '.join(groups)}")
@@ -123,11 +112,10 @@ class Course(argparse.ArgumentParser):
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
         says = {action.dest: action for action in self.commands._choices_actions}
-        for name, commands in (
-            chosen or {name: g.first for name, g in self.groups.items()}
-        ).items():
+        shown = chosen or {name: g.first for name, g in self.groups.items()}
+        for name, names in shown.items():
             formatter.start_section(f"{name} ({self.groups[name].says})")
-            formatter.add_arguments([says[command] for command in commands])
+            formatter.add_arguments([says[command] for command in names])
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()
@@ -145,6 +133,59 @@ class Course(argparse.ArgumentParser):
             raise Refused(f"no command or group {name!r}; the groups are {', '.join(self.groups)}")
         print(text, end="")
         return 0
+
+
+class Interrupt:
+    """Remembers Ctrl-C, and raises ``KeyboardInterrupt`` as Python does.
+
+    An exception alone may come while an import turns it into an ``ImportError``, or in a
+    destructor, where Python drops it; so :meth:`check` is called now and then. Pressed again, it
+    ends the process at once, which harms nothing: all that is done is written down already.
+    """
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self.before: Any = None
+        self.unraisable = sys.unraisablehook
+
+    def check(self) -> None:
+        """Raise ``KeyboardInterrupt`` if it was pressed."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            os.write(2, f"\n{SAYS}\n".encode())
+            os._exit(INTERRUPTED)
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    def _dropped(self, what: Any) -> None:
+        """Python drops what is raised in a destructor, with a traceback; this one is remembered."""
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            self.unraisable(what)
+
+    def __enter__(self) -> "Interrupt":
+        """Handle the signal; outside the main thread that is left to the one who may."""
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGINT, self._press)
+        self.unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what handled it before; once pressed, the process is about to end in peace."""
+        sys.unraisablehook = self.unraisable
+        if self.before is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN if self.pressed else self.before)
+
+    def say(self) -> int:
+        """Say so; the exit code."""
+        # After Ctrl-C upon code that is made from text, such as that of a data class, `python -m`
+        # ends by the signal, whatever the exit code (bpo-1054041); the next such code makes it
+        # forget that.
+        exec("")
+        print(f"\n{SAYS}", file=sys.stderr)
+        return INTERRUPTED
 
 
 def main(argv: Sequence[str] | None = None, made: Callable[[], Course] = parser) -> int:

@@ -1,16 +1,16 @@
 """Shared code of the commands: finding the checkout, printing reports, options, exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import io
 import json
 import os
 import pkgutil
+import re
 import sys
 import unicodedata
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +21,18 @@ from grader.base.errors import Refused
 
 FOUND_WRONG, REFUSED = 1, 2
 _LIKE = str.maketrans("×·−–—‘’“”→", "x*---''\"\">")
+USUAL = {
+    "assignment": "assignment  for example 03_attention",
+    "--course": "--course:Path  folder that contains submitted/ (default: the checkout)",
+    "--jobs": "--jobs N:int  submissions at a time (default: one per core)",
+    "--encoding": "--encoding()  encoding of a file that does not state it (default: UTF-8)",
+    "--dry-run": "--dry-run  print what would be done, change nothing",
+    "--json": "--json  print the report as JSON, and nothing else",
+}
+_ARGUMENT = re.compile(
+    r"(\[?)([\w-]+)\]?(?: ([A-Z][\w.=[\]]*?))?(\.\.\.|\+)?(!?)(?::(\w+))?(?:\((\S*)\))?"
+    r"(?:>(\w+))?"
+)
 # The folder `tests` as a package.
 TESTS = "course_tests"
 
@@ -44,11 +56,7 @@ def sources() -> Path:
 
 
 def instrument(name: str, root: Path | None = None) -> ModuleType:
-    """A module of ``tests``, which holds the measuring instruments of the course.
-
-    Raises:
-        Refused: It is not there.
-    """
+    """A module of ``tests``, which holds the measuring instruments of the course."""
     folder = (root or checkout()) / "tests"
     place = folder.joinpath(*name.split("."))
     if not (place.is_dir() or place.with_suffix(".py").is_file()):
@@ -148,11 +156,60 @@ def iso(read: Callable[[str], Any], says: str) -> Callable[[str], Any]:
 
 
 Add = Callable[..., Command]
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "Path": Path,
+    "time": iso(datetime.fromisoformat, "time such as 2026-10-20T08:00"),
+}
+
+
+def commands(add: Add, module: ModuleType) -> None:
+    """Add what a module's text ``COMMANDS`` names: a command and its help, below it its arguments.
+
+    ``[cell]`` may be left out, ``...`` are one or several, ``+`` may come again, ``!`` has to be
+    there, ``:Path`` is a type, ``(1)`` the default, ``>name`` the attribute; an option with none of
+    these is off by default. Help goes on in lines that are indented further; ``also`` stands before
+    arguments that are :data:`USUAL`.
+    """
+    for line in re.sub(r"\n {5,}", " ", module.COMMANDS.strip()).splitlines():
+        if not line.startswith(" "):
+            name, _, says = line.partition(": ")
+            parser = add(name, getattr(module, f"run_{name.replace('-', '_')}"), says)
+            continue
+        usual = line.startswith("  also ")
+        for argument in line.split()[1:] if usual else [line.strip()]:
+            if argument == "--db":
+                add_db(parser)
+            else:
+                how, _, says = (USUAL[argument] if usual else argument).partition("  ")
+                _add_argument(parser, how, says.strip())
+
+
+def _add_argument(parser: Command, how: str, says: str) -> None:
+    match = _ARGUMENT.fullmatch(how)
+    assert match is not None, how
+    optional, name, metavar, several, required, kind, default, dest = match.groups()
+    if how == name and name.startswith("--"):
+        parser.add_argument(name, action="store_true", help=says)
+        return
+    of = _KINDS[kind or "str"]
+    more: dict[str, Any] = {"default": None if default is None else of(default)}
+    if several == "+":
+        more = {"action": "append", "default": []}
+    elif several or optional:
+        more["nargs"] = "?" if not several else "*" if optional else "+"
+    if dest:
+        more["dest"] = dest
+    if required:
+        more["required"] = True
+    parser.add_argument(name, type=of, metavar=metavar, help=says, **more)
 
 
 def add_json(parser: Command) -> None:
     """Add ``--json`` to a command that reports."""
-    parser.flags(json="print the report as JSON, and nothing else")
+    _add_argument(parser, *USUAL["--json"].split("  "))
 
 
 def add_db(parser: Command) -> None:

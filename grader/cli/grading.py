@@ -11,19 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
-from grader.cli.common import (
-    FOUND_WRONG,
-    Add,
-    Command,
-    add_db,
-    add_json,
-    checkout,
-    emit,
-    instrument,
-    jobs,
-    say,
-    visible,
-)
+from grader.cli.common import FOUND_WRONG, checkout, emit, instrument, jobs, say, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,75 +23,33 @@ if TYPE_CHECKING:
     from grader.judge.results import Verdict
 
 
-def register(add: Add) -> None:
-    """Add the commands."""
-    exercises = add(
-        "exercises",
-        run_exercises,
-        "write the notebooks for students from the sources in solutions/",
-    )
-    exercises.add_argument("assignment", nargs="*", help="for example 03_attention (default: all)")
-    exercises.flags(check="only compare with exercises/; write to _build/exercises")
-
-    matrix = add(
-        "matrix",
-        run_matrix,
-        "grade the solution, the stub, every known mistake and every alternative",
-    )
-    matrix.add_argument("exercise", nargs="*", help="ids such as attention.scaled_dot_product")
-    matrix.option("--seeds N", "number of samples (default: 20)", 20)
-    matrix.flags(
-        mutants="also grade small changes to each model answer",
-        points="print the share of the points that each mistake keeps instead",
-        judge="grade in worker processes, as the grader does",
-    )
-    add_json(matrix)
-
-    grade = add("grade", run_grade, "grade the submissions of a class")
-    _add_class(grade)
-    grade.flags(
-        sample="grade a made-up class of eight in _build/class",
-        dry_run="print what would be graded, grade nothing",
-    )
-    grade.option(
-        "--run-again N",
-        "number of students whose run of the class experiment is repeated (default: a tenth, at"
-        " least 3)",
-        type=int,
-    )
-
-    regrade = add(
-        "regrade",
-        run_regrade,
-        "grade again and show whose score would change; publish with --yes",
-    )
-    _add_class(regrade)
-    regrade.flags(
-        yes="publish the new scores", new_seed="draw other samples, as for a later deadline"
-    )
-
-
-def _add_class(parser: Command) -> None:
-    parser.add_argument("assignment", help="for example 03_attention")
-    parser.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    parser.option("--students ID", "only these students", nargs="+")
-    parser.option("--jobs N", "submissions at a time (default: one per core)", type=int)
-    add_db(parser)
-    parser.option(
-        "--scheduler ADDRESS",
-        "grade on the workers of a dask scheduler, for example tcp://host:8786",
-        "",
-    )
-    parser.option(
-        "--patience SECONDS",
-        "how long to wait for a missing scheduler or worker (default: 120)",
-        120.0,
-    )
-    parser.flags(
-        unsafe="grade without a sandbox: students' code can then read and write whatever you can,"
-        " so use this only for code that you trust"
-    )
-    add_json(parser)
+_CLASS = """
+  --students ID...        only these students
+  --scheduler ADDRESS()    grade on the workers of a dask scheduler, for example tcp://host:8786
+  --patience SECONDS:float(120)   how long to wait for a missing scheduler or worker (default: 120)
+  --unsafe                grade without a sandbox: students' code can then read and write whatever
+                          you can, so use this only for code that you trust
+  also assignment --course --jobs --db --json"""
+COMMANDS = f"""
+exercises: write the notebooks for students from the sources in solutions/
+  [assignment]...         for example 03_attention (default: all)
+  --check                 only compare with exercises/; write to _build/exercises
+matrix: grade the solution, the stub, every known mistake and every alternative
+  also --json
+  [exercise]...           ids such as attention.scaled_dot_product
+  --seeds N:int(20)        number of samples (default: 20)
+  --mutants               also grade small changes to each model answer
+  --points                print the share of the points that each mistake keeps instead
+  --judge                 grade in worker processes, as the grader does
+grade: grade the submissions of a class{_CLASS}
+  --sample                grade a made-up class of eight in _build/class
+  --dry-run               print what would be graded, grade nothing
+  --run-again N:int       number of students whose run of the class experiment is repeated
+                          (default: a tenth, at least 3)
+regrade: grade again and show whose score would change; publish with --yes{_CLASS}
+  --yes                   publish the new scores
+  --new-seed              draw other samples, as for a later deadline
+"""
 
 
 def run_exercises(arguments: argparse.Namespace) -> int:
@@ -220,12 +166,12 @@ def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Clus
 def _grade(
     arguments: argparse.Namespace, root: Path, course: Path, judges: Pool | Cluster | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The report as data and as lines."""
     from grader import sample
+    from grader.base.course import course as this_course
     from grader.classroom import Classroom
     from grader.records import roster, summary
     from grader.records.database import shown
-    from grader.review import analysis, class_experiment, preflight
+    from grader.review import analysis, preflight
 
     # A made-up class must not enter a real gradebook.
     db = "" if arguments.sample else arguments.db
@@ -238,21 +184,25 @@ def _grade(
         data = {"to_grade": todo, "graded": len(chosen) - len(todo)}
         return data, [*(f"  {s}" for s in todo), f"{len(todo)} of {len(chosen)} to grade"]
     address = classroom.records.db
-    known = roster.students(classroom.course, address)
+    known = roster.people(classroom.course, address)
     remarks = [r.says for r in preflight.of_class(classroom.course, [classroom.name], known)]
     now = {v.student: v for v in _with_bar(arguments, classroom, chosen, judges)}
     # The report covers the whole class, even if only some were graded now.
     verdicts = [v for s in everybody if (v := now.get(s) or classroom.records.verdict(s))]
     facts = summary.data(classroom.name, verdicts, classroom.engine)
     path = summary.write(classroom.course / "summary", facts, verdicts)
-    page = analysis.after_grading(classroom.course, classroom.root, classroom.name)
-    asked = class_experiment.of_class(
+    page = None
+    with contextlib.suppress(Refused):  # where there is nothing to say
+        analysed = analysis.analyse(classroom.course, classroom.root, [classroom.name])
+        page = analysis.write(classroom.course, analysed)
+    experiments = this_course().experiments()
+    asked = experiments and experiments.of_class(
         classroom.course, classroom.root, classroom.name, arguments.run_again, say
     )
     lines = summary.text(facts).rpartition("\n")
     return {**facts, "remarks": remarks, "experiment": asked}, [
         lines[0],
-        *(class_experiment.lines(asked) if asked else ()),
+        *(experiments.lines(asked) if asked else ()),
         *(f"look at    {remark}" for remark in remarks),
         f"gradebook  {shown(address) if address else classroom.course / 'gradebook.db'}",
         f"feedback   {classroom.course / 'feedback'}",
@@ -265,7 +215,6 @@ def _grade(
 def _with_bar(
     arguments: argparse.Namespace, classroom: Classroom, chosen: list[str], judges: Pool | Cluster
 ) -> list[Verdict]:
-    """Grade, and show progress, failures, speed and the remaining time."""
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # its thread would be there when judges are forked

@@ -76,7 +76,6 @@ def run_hub(arguments: argparse.Namespace) -> int:
 
 
 def _lecture(asked: list[str]) -> int:
-    """Show the lecture's page until Ctrl-C."""
     from grader.checks.cell import LECTURE
     from grader.hub.lecture import Counts, show
 

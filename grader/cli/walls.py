@@ -9,38 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
-from grader.cli.common import (
-    FOUND_WRONG,
-    Add,
-    add_db,
-    add_json,
-    checkout,
-    emit,
-    instrument,
-    jobs,
-)
+from grader.cli.common import FOUND_WRONG, checkout, emit, instrument, jobs
 
 if TYPE_CHECKING:
     from grader.review.preflight import CourseExchange, Remark
 
 
-def register(add: Add) -> None:
-    """Add the command."""
-    doctor = add(
-        "doctor",
-        run_doctor,
-        "check that students' code can be sandboxed here, and that exchange and clocks are right",
-    )
-    doctor.option("--course", "folder that contains submitted/ (default: the checkout)", type=Path)
-    add_db(doctor)
-    add_json(doctor)
-
-    attacks = add(
-        "attacks", run_attacks, "grade a class of every known attack and of honest students"
-    )
-    attacks.add_argument("attack", nargs="*", help="for example gradebook-points (default: all)")
-    attacks.option("--jobs N", "submissions at a time (default: 2)", 2)
-    add_json(attacks)
+COMMANDS = """
+doctor: check that students' code can be sandboxed here, and that exchange and clocks are right
+  also --course --db --json
+attacks: grade a class of every known attack and of honest students
+  also --json
+  [attack]...       for example gradebook-points (default: all)
+  --jobs N:int(2)    submissions at a time (default: 2)
+"""
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
@@ -81,7 +63,6 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 
 
 def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
-    """The exchange of the course, if there is a course."""
     from grader.review import preflight
 
     try:
@@ -104,7 +85,7 @@ def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Rema
         course,
         where,
         [source.stem for source in authoring.sources(checkout())],
-        roster.students(course, arguments.db),
+        roster.people(course, arguments.db),
     )
 
 

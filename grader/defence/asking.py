@@ -102,11 +102,13 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
         if outcome is None or len(options) < 2:
             continue
         fallen, report = outcome
+        lines = f"what stands on lines {change.first} to {change.last}"
+        lines = f"line {change.first}" if change.first == change.last else lines
         reasons = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
         yield Question(
             "changed",
             bench.exercise.id,
-            f"Suppose that {_lines(change)} is instead `{change.now}`. Which of these requirements,"
+            f"Suppose that {lines} is instead `{change.now}`. Which of these requirements,"
             " which your function meets as it is, would it no longer meet?",
             letters([options.index(n) for n in fallen]),
             reasons,
@@ -115,12 +117,6 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
                    "fallen": [properties[n].name for n in fallen],
                    "kept": [properties[n].name for n in options if n not in fallen]},
         )  # fmt: skip
-
-
-def _lines(change: Change) -> str:
-    if change.first == change.last:
-        return f"line {change.first}"
-    return f"what stands on lines {change.first} to {change.last}"
 
 
 def _traced(bench: Bench, draw: random.Random) -> Iterator[tuple[Input, Trace]]:

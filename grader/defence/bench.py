@@ -1,7 +1,5 @@
 """One hand-in at work in the sandbox: its cells run, and its answers can be tried and changed."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import secrets
@@ -40,7 +38,7 @@ class Bench:
     Its methods raise :class:`Undecided` where a run ends its process or decides nothing.
     """
 
-    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session[Worker]) -> None:
+    def __init__(self, exercise: Exercise, own: unit.Unit, session: Session) -> None:
         self.exercise, self.unit, self.session = exercise, own, session
         self.reports: dict[tuple[str, str], Report] = {}
 
@@ -77,29 +75,17 @@ class Bench:
         return report
 
     @cached_property
-    def traces(self) -> list[list[Trace]]:
+    def traces(self) -> "list[list[Trace]]":
         """Bench for all draws of each input of its exercise."""
         # Drawn: an answer that looks for what watches it would run in another way than on paper.
         mark = secrets.token_hex(8)
-        text = _recorder(mark) + unit.instrumented(self.unit, mark)
-        return self._of_inputs(text, partial(Trace.of, f"__traced{mark}__"))
+        self.define(_recorder(mark) + unit.instrumented(self.unit, mark))
 
-    def _of_inputs(
-        self, text: str, what: Callable[[AnswerProxy, str, Call], Any]
-    ) -> list[list[Any]]:
-        self.define(text)
-
-        def called(worker: Worker) -> list[list[Any]]:
-            proxy, name = worker.proxy(), self.exercise.function
-            return [
-                [what(proxy, name, call) for call in one.draws] for one in inputs(self.exercise.id)
-            ]
+        def called(worker: Worker) -> list[list[Trace]]:
+            trace = partial(Trace.of, f"__traced{mark}__", worker.proxy(), self.exercise.function)
+            return [[trace(call) for call in one.draws] for one in inputs(self.exercise.id)]
 
         return self._safely(called)
-
-    def restore(self) -> None:
-        """Put the answer itself back, for the cells below."""
-        self.define(self.unit.text)
 
     def _safely(self, use: Callable[[Worker], Any]) -> Any:
         try:
@@ -123,7 +109,7 @@ class Trace:
         self.raised = raised
 
     @classmethod
-    def of(cls, tracer: str, proxy: AnswerProxy, function: str, call: Call) -> Trace:
+    def of(cls, tracer: str, proxy: AnswerProxy, function: str, call: Call) -> "Trace":
         """Trace one call of an answer that :func:`.unit.instrumented` has prepared."""
         result = outcome(proxy, tracer, ((function, *call[0]), call[1]))
         if isinstance(result, Failure) or not isinstance(result, dict) or not result.get("whole"):
@@ -194,7 +180,7 @@ def benches(
                 bench = Bench(exercise, definitions, session)
                 yield bench, ""
                 with contextlib.suppress(Undecided):
-                    bench.restore()
+                    bench.define(definitions.text)  # itself again, for the cells below
             if not waiting:
                 return
     finally:

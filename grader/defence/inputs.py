@@ -42,11 +42,6 @@ class Input:
     draws: tuple[Call, ...]  # positional and named arguments
 
     @property
-    def hidden(self) -> bool:
-        """Tell whether there are random numbers that are not printed."""
-        return any("random numbers" in text for _, text in self.words)
-
-    @property
     def shapes(self) -> set[tuple[int, ...]]:
         """The shapes of the tensors among the arguments."""
         args, kwargs = self.draws[0]
@@ -132,7 +127,6 @@ def words(value: Any) -> str:
 
 
 def _plain(value: Any) -> bool:
-    """Tell whether a value is as it is written."""
     if isinstance(value, (list, tuple)):
         return all(map(_plain, value))
     return value is None or isinstance(value, (bool, int, float, str))
@@ -145,7 +139,6 @@ def _numbers(value: Any) -> str:
 
 
 def _hidden(value: Any) -> bool:
-    """Tell whether a tensor's numbers are not printed."""
     return isinstance(value, Tensor) and value.is_floating_point() and value.numel() > FEW_NUMBERS
 
 

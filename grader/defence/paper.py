@@ -4,8 +4,6 @@
 for each student in ``students/`` and ``keys/``, and what they are made from in ``sheets.json``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random
@@ -13,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from grader import authoring
-from grader.base.errors import Refused
-from grader.base.files import recover, replaced, write_whole
+from grader.base.files import read_json, recover, replaced, write_whole
 from grader.checks import seeds
 from grader.classroom import Classroom
 from grader.defence.asking import MAKERS, Question, pool
@@ -24,12 +22,7 @@ from grader.defence.bench import benches
 from grader.defence.inputs import inputs
 from grader.intake import parsing
 from grader.judge.feedback import inert_page
-from grader.judge.forkserver import (
-    ForkServer,
-    ForkServerLost,
-    JudgeDied,
-    WorkerFailed,
-)
+from grader.judge.forkserver import ForkServer
 from grader.judge.pool import of_course
 from grader.judge.results import Task
 from grader.records import summary
@@ -130,17 +123,17 @@ class Defence:
         """The sheets that were made before, of students who are still there."""
         recover(self.folder)
         path = self.folder / "sheets.json"
-        try:
-            data = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-            sheets = {
+        remedy = f"remove {self.folder}, and all sheets are made again"
+        here = {*self.room.students()}
+
+        def sheets(data: dict[str, Any]) -> dict[str, Sheet]:
+            return {
                 name: Sheet(**{**one, "questions": [Question(**q) for q in one["questions"]]})
                 for name, one in data.items()
+                if name in here
             }
-        except (ValueError, TypeError, KeyError) as error:
-            raise Refused(f"{path} is damaged ({error}): remove {self.folder}, and all sheets are"
-                          " made again") from None  # fmt: skip
-        here = {*self.room.students()}
-        return {name: sheet for name, sheet in sheets.items() if name in here}
+
+        return read_json(path, remedy, sheets, {})
 
     def todo(self) -> list[str]:
         """Students whose sheets are to be made: of a new hand-in, or one that has changed."""
@@ -154,7 +147,12 @@ class Defence:
         """Draw what is to be made, and write everything; all sheets, those that stood included."""
         todo = self.todo()
         with lock(self.course):
-            pools = self._draw([self.tasks[name] for name in todo], jobs, say)
+            pools: dict[str, Sheet] = {}
+            judges, tasks = of_course(self.course, jobs), [self.tasks[name] for name in todo]
+            with contextlib.closing(judges.judge_all(self, tasks)) as judging:
+                for task, sheet in judging:
+                    pools[task.student] = sheet
+                    say()
             sheets = dict(sorted({**self.standing, **{name: pools[name] for name in todo}}.items()))
             names = [*sheets]
             for n, name in enumerate(names):
@@ -175,24 +173,11 @@ class Defence:
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> Sheet:
         """In a judge's process: all that can be asked about a hand-in."""
-        try:
-            return drawn(task, self.assignment, self.room.seed, forkserver, judge)
-        except (WorkerFailed, ForkServerLost):
-            raise
-        except Exception as error:
-            # One hand-in never stops a class; the next run tries it again.
-            why = f"no questions could be made: {type(error).__name__}: {error}"
-            return Sheet(task.student, "", reason=why)
+        return drawn(task, self.assignment, self.room.seed, forkserver, judge)
 
-    def _draw(self, tasks: list[Task], jobs: int, say: Callable[[], None]) -> dict[str, Sheet]:
-        sheets: dict[str, Sheet] = {}
-        with contextlib.closing(of_course(self.course, jobs).judge_all(self, tasks)) as judging:
-            for task, done in judging:
-                if isinstance(done, JudgeDied):
-                    done = Sheet(task.student, "", reason=str(done))
-                sheets[task.student] = done
-                say()
-        return sheets
+    def lost(self, task: Task, why: str) -> Sheet:
+        """An empty sheet, which the next run makes again."""
+        return Sheet(task.student, "", reason=why)
 
     def _chosen(self, sheet: Sheet, beside: Iterable[Sheet]) -> Sheet:
         order = [exercise.id for exercise in self.assignment.exercises]
@@ -203,7 +188,6 @@ class Defence:
         return replace(sheet, questions=chosen, codes=codes, reason=reason)
 
     def _write(self, sheets: Mapping[str, Sheet]) -> None:
-        """Write the whole folder beside the one that stands, and put it in its place."""
         data = {name: asdict(sheet) for name, sheet in sheets.items()}
         with replaced(self.folder) as fresh:
             write_whole(fresh / "sheets.json", json.dumps(data, indent=1), private=True)
@@ -216,7 +200,10 @@ class Defence:
 
     def page(self, sheets: Iterable[Sheet], *, key: bool) -> str:
         """A page of sheets, or of their keys, each on a new sheet of paper."""
-        solved = self._solved_by()
+        # The share of the class with full marks, of those who were graded.
+        verdicts = [v for s in self.room.students() if (v := self.room.records.verdict(s))]
+        rows = summary.data(self.assignment.name, verdicts)["exercises"]
+        solved = {row["exercise"]: row["full"] for row in rows if row["full"] is not None}
         exercises = {
             e.id: {
                 "title": e.id.partition(".")[2].replace("_", " "),
@@ -233,9 +220,3 @@ class Defence:
             exercises=exercises,
             key=key,
         )
-
-    def _solved_by(self) -> dict[str, float]:
-        """The share of the class with full marks, by graded cell, of those who were graded."""
-        verdicts = [v for s in self.room.students() if (v := self.room.records.verdict(s))]
-        rows = summary.data(self.assignment.name, verdicts)["exercises"]
-        return {row["exercise"]: row["full"] for row in rows if row["full"] is not None}

@@ -7,7 +7,6 @@ import ast
 import builtins
 import re
 import symtable
-import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,8 +19,8 @@ from grader.checks.mutants import changed, plain
 # More cannot be looked through in five minutes, and is not printed.
 MOST_LINES, MOST_CHARACTERS = 80, 6000
 # Statements that run as one piece: a question may name their line.
-SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Delete, ast.Assert,
-          ast.Expr, ast.Break, ast.Continue)  # fmt: skip
+_SIMPLE = "Assign AugAssign AnnAssign Return Raise Delete Assert Expr Break Continue"
+SIMPLE = tuple(getattr(ast, name) for name in _SIMPLE.split())
 _SIGNS = re.compile(r"[\w.]+|[()\[\],]|[^\w\s()\[\],]+")
 KEPT = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
@@ -41,7 +40,6 @@ class Change:
 class Unit:
     """The definitions of the cell in which an answer stands, without docstrings."""
 
-    function: str
     text: str  # questions count its lines from 1
 
     @cached_property
@@ -126,10 +124,6 @@ class Unit:
                 last -= 1
         return range(node.lineno, last + 1)
 
-    def printed(self, first: int, last: int) -> str:
-        """Lines as they stand, without their common margin."""
-        return textwrap.dedent("\n".join(self.text.splitlines()[first - 1 : last]))
-
 
 def _globals(source: str) -> set[str]:
     """The names that functions read and do not give a value to."""
@@ -154,7 +148,7 @@ def find(sources: Iterable[str], function: str) -> Unit | None:
         text = "\n\n".join(_verbatim(source, n) for n in nodes if isinstance(n, KEPT) or _data(n))
         if text.count("\n") >= MOST_LINES or len(text) > MOST_CHARACTERS:
             return None
-        return Unit(function, text)
+        return Unit(text)
     return None
 
 
@@ -258,7 +252,6 @@ def _bare(text: str) -> ast.Module:
 
 
 def _silent(node: ast.stmt) -> bool:
-    """Tell whether nothing happens here: a docstring, an ellipsis."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

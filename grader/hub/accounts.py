@@ -52,7 +52,6 @@ def _system(*command: str, given: str | None = None) -> None:
 
 
 def _account(place: HubSettings, name: str, group: str = "") -> None:
-    """Make an account with a home of its own, unless it is there."""
     if exists(name) and not ours(place, name):
         raise Refused(
             f"{name} is an account of this machine that was not made here: write another name into"

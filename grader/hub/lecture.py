@@ -94,16 +94,12 @@ def show(counts: Counts, place: Path, page: Path) -> None:
                 write_whole(page, counts.page(), private=True)
                 until = time.monotonic() + SECONDS
                 while select.select([own], [], [], max(0, until - time.monotonic()))[0]:
-                    _receive(own, counts)
+                    message, more, *_ = own.recvmsg(4096, socket.CMSG_SPACE(_ACCOUNT.size))
+                    # What the system says of its sender.
+                    for level, kind, data in more:
+                        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                            counts.take(message, _ACCOUNT.unpack(data[: _ACCOUNT.size])[1])
                     if time.monotonic() > until:
                         break
     finally:
         page.unlink(missing_ok=True)
-
-
-def _receive(own: socket.socket, counts: Counts) -> None:
-    """Take one message, with what the system says of its sender."""
-    message, more, *_ = own.recvmsg(4096, socket.CMSG_SPACE(_ACCOUNT.size))
-    for level, kind, data in more:
-        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-            counts.take(message, _ACCOUNT.unpack(data[: _ACCOUNT.size])[1])

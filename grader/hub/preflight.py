@@ -7,7 +7,8 @@ import shutil
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from grader.base.course import course
@@ -65,7 +66,6 @@ def _course(place: HubSettings, root: Path) -> Iterator[str]:
 
 
 def _notebooks(root: Path) -> Iterator[str]:
-    """Tell whether every assignment has the notebook that Formgrader releases from."""
     texts = sorted(root.glob("solutions/*/[0-9][0-9]_*.md"))
     missing = [text.stem for text in texts if not text.with_suffix(".ipynb").exists()]
     if missing:
@@ -76,7 +76,6 @@ def _notebooks(root: Path) -> Iterator[str]:
 
 
 def _ports(place: HubSettings) -> Iterator[str]:
-    """Ports that somebody else listens on."""
     ports = {"port": (place.address, place.port)}
     for name in ("hub_port", "proxy_port", "service_port"):
         ports[name] = ("127.0.0.1", getattr(place, name))
@@ -132,22 +131,16 @@ def _databases(place: HubSettings) -> Iterator[str]:
     """Tell whether the accounts that write into a database reach it; root, or the grader."""
     code = "import sqlalchemy, sys; sqlalchemy.create_engine(sys.argv[1]).connect()"
     command = [str(place.bin / "python"), "-c", code]
-    for key, run in (("hub_database", _as_root), ("gradebook", accounts.as_grader)):
-        address = getattr(place, key)
-        if not address:
+    as_grader = partial(accounts.as_grader, place)
+    for key, run in (("hub_database", subprocess.run), ("gradebook", as_grader)):
+        if not (address := getattr(place, key)):
             continue
-        done = run(place, [*command, address], capture_output=True, text=True)
+        done = run([*command, address], capture_output=True, text=True)
         if done.returncode:
             # The first line of what the driver says, without the traceback above it.
             lines = [line for line in done.stderr.splitlines() if "Error" in line and ":" in line]
             message = lines[-1] if lines else done.stderr.strip()[-300:]
             yield f"`{key}` of {place.file.name} cannot be reached: {message}"
-
-
-def _as_root(
-    place: HubSettings, command: Sequence[str], **more: object
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(list(command), **more)  # type: ignore[call-overload]
 
 
 def _exchange(place: HubSettings) -> Iterator[str]:

@@ -9,16 +9,18 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from grader.base.errors import Refused
 from grader.hub.settings import HubSettings
+from grader.judge.sandbox import die_with_parent
 
 # A loaded machine takes half a minute to start, and as long to stop every server in peace.
 START_SECONDS, STOP_SECONDS = 300, 90
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None)
 
 
@@ -33,11 +35,6 @@ def answers(place: HubSettings) -> bool:
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError):
         return False
-
-
-def _go_with_parent() -> None:
-    """In the hub's process: end in peace when the one who started it is killed."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -63,7 +60,8 @@ def running(place: HubSettings, root: Path) -> Iterator[subprocess.Popen[bytes]]
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_go_with_parent,
+            # It ends in peace when the one who started it is killed.
+            preexec_fn=partial(die_with_parent, signal.SIGTERM),
         )
         stack.callback(_end, hub, others)
         _wait(place, hub)
@@ -86,7 +84,6 @@ def _wait(place: HubSettings, hub: subprocess.Popen[bytes]) -> None:
 
 
 def _end(hub: subprocess.Popen[bytes], others: set[psutil.Process]) -> None:
-    """Ask the hub to end, wait for it, and end what it left behind."""
     if hub.poll() is None:
         hub.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -44,7 +44,6 @@ def prepare(place: HubSettings, root: Path, say: Callable[[str], None] = print) 
 
 
 def _copy_library(place: HubSettings, root: Path) -> None:
-    """Copy the packages of the course where one has changed."""
     files = [root / name for name in _PARTS]
     for name in course().names:
         files += sorted((root / name).rglob("*"))
@@ -102,7 +101,6 @@ def _choose_python() -> Path:
 
 
 def _proxy(place: HubSettings, say: Callable[[str], None]) -> None:
-    """Install the proxy unless it is there."""
     if place.proxy.exists():
         return
     if not shutil.which("npm"):

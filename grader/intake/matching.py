@@ -50,7 +50,10 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
         notes.append(f"The cell `{grade_id}` was missing; it was put back.")
     given = [i for i in absent if locked(wanted[i]) and not graded(wanted[i])]
     first = [(nbformat.from_dict(wanted[i]), True) for i in given]
-    last = [(_put_back(wanted[i]), True) for i in absent if i not in given]
+    last = [(nbformat.from_dict(wanted[i]), True) for i in absent if i not in given]
+    for cell, _ in last:
+        if not locked(cell):  # an answer's stub would undo what is defined elsewhere
+            cell.source = "# This cell was not in the submission."
     return [*first, *cells, *last]
 
 
@@ -103,7 +106,6 @@ def _adopt(
 
 
 def _which(places: list[int], cells: list[NotebookNode], own: NotebookNode) -> int:
-    """The place of the copy that counts."""
     if locked(own):
         return places[-1] if graded(own) else places[0]
     names = defines(own)
@@ -118,14 +120,6 @@ def _restored(cell: NotebookNode, own: NotebookNode, notes: list[str]) -> Notebo
         notes.append(f"The cell `{id_of(own)}` had become {cell.cell_type}.")
     if not locked(own):
         clean.source = cell.source
-    return clean
-
-
-def _put_back(own: NotebookNode) -> NotebookNode:
-    """A missing cell; an answer's stub would undo what the student has defined elsewhere."""
-    clean = nbformat.from_dict(own)
-    if not locked(own):
-        clean.source = "# This cell was not in the submission."
     return clean
 
 

@@ -248,7 +248,8 @@ def parse(content: bytes) -> Submission:
         notes.append("The notebook was in an old format (nbformat 3) and has been converted.")
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
         raise Unreadable("The file is JSON but not a notebook: it has no list of cells.")
-    _countable(len(data["cells"]))
+    if (cells := len(data["cells"])) > MAX_CELLS:
+        raise Unreadable(f"The notebook has {cells} cells, at most {MAX_CELLS} are read.")
     notebook, code = new_notebook(), 0
     for number, cell in enumerate(data["cells"], 1):
         clean, problem = _cell(cell, number)
@@ -287,11 +288,6 @@ def document(content: bytes) -> NotebookNode:
     text = json.dumps(load_json(content), ensure_ascii=False)
     readable = text.encode("utf-8", errors="replace").decode("utf-8")
     return nbformat.reads(readable, as_version=4)
-
-
-def _countable(cells: int) -> None:
-    if cells > MAX_CELLS:
-        raise Unreadable(f"The notebook has {cells} cells, at most {MAX_CELLS} are read.")
 
 
 def _of_old(sheets: Any) -> list[Any]:

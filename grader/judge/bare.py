@@ -7,7 +7,7 @@ forbidden is not there, and what it earns without counts. A person is asked by w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from grader.checks.answer_proxy import AnswerLost, AnswerProxy, Failure
+from grader.checks.answer_proxy import AnswerLost, Failure
 from grader.checks.exercise import Exercise
 from grader.checks.forbidden import FORBIDDEN, refuses
 from grader.checks.grading import grade
@@ -15,7 +15,6 @@ from grader.checks.operator_recorder import unusual
 from grader.checks.recognition import recognise
 from grader.checks.report import Report
 from grader.intake import parsing
-from grader.judge.channel import Worker
 from grader.judge.session import Session
 
 # Form of a note that asks for a person, and the number of operators that it tells.
@@ -23,20 +22,11 @@ PLEASE = "please read the answer"
 MOST_NAMES = 8
 
 
-def _report(exercise: Exercise, proxy: AnswerProxy, seed: str) -> Report:
-    report = grade(exercise, proxy, seed, reveal=False)
-    if not report.full:
-        report.mistakes = recognise(exercise, report, seed)
-    # Its return value has been compared and could fill the memory; what it raised is told.
-    report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
-    return report
-
-
 @dataclass
 class Bare:
     """A session that lacks some kinds, and the cells that were run in it."""
 
-    session: Session[Worker]
+    session: Session
     ran: list[str] = field(default_factory=list)
 
 
@@ -44,12 +34,12 @@ class Bare:
 class Grader:
     """Grades the answers of a notebook; ``start`` begins a session that lacks some kinds."""
 
-    start: Callable[[Sequence[str]], Session[Worker]]
+    start: Callable[[Sequence[str]], Session]
     seed: str
     notes: list[str]
     bare: dict[tuple[str, ...], Bare] = field(default_factory=dict)
 
-    def report(self, exercise: Exercise, session: Session[Worker]) -> Report:
+    def report(self, exercise: Exercise, session: Session) -> Report:
         """Result of the answer; the process of one that raises AnswerLost is another then."""
         if not exercise.forbidden:
             return self._graded(exercise, session)
@@ -88,14 +78,19 @@ class Grader:
             )
         return report
 
-    def _graded(self, exercise: Exercise, session: Session[Worker]) -> Report:
+    def _graded(self, exercise: Exercise, session: Session) -> Report:
         try:
-            return _report(exercise, session.worker.proxy(), self.seed)
+            report = grade(exercise, session.worker.proxy(), self.seed, reveal=False)
         except AnswerLost as lost:
             session.replay(lost)
             raise
+        if not report.full:
+            report.mistakes = recognise(exercise, report, self.seed)
+        # Its return value has been compared and could fill the memory; what it raised is told.
+        report.transcript = [entry for entry in report.transcript if isinstance(entry, Failure)]
+        return report
 
-    def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session[Worker]:
+    def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session:
         """A session without some kinds that has run the same cells."""
         bare = self.bare.get(kinds)
         if bare is not None and bare.ran != cells[: len(bare.ran)]:

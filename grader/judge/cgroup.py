@@ -1,7 +1,5 @@
 """Caps on the memory and number of all processes of a worker together, where the kernel lets us."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from dataclasses import dataclass, field
@@ -14,8 +12,7 @@ _ROOT = Path("/sys/fs/cgroup")
 class Group:
     """A control group a worker, or nothing where none can be made.
 
-    ``parents`` are a folder for memory and one for processes, or one where the kernel has one
-    hierarchy.
+    ``parents`` are a folder for memory and one for processes, or one folder for both.
     """
 
     parents: list[Path]
@@ -24,7 +21,7 @@ class Group:
     made: list[Path] = field(default_factory=list)
 
     @classmethod
-    def create(cls) -> Group:
+    def create(cls) -> "Group":
         """Make the groups' parent, in either version of control groups; empty if not allowed."""
         name = f"course-{os.getpid()}"
         for wanted in ([_ROOT / "memory" / name, _ROOT / "pids" / name], [_ROOT / name]):
@@ -62,7 +59,6 @@ class Group:
             self.made.append(folder)
 
     def _sweep(self) -> None:
-        """Remove the groups of workers that have ended."""
         folders = []
         for folder in self.made:
             try:

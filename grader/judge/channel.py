@@ -1,7 +1,5 @@
 """The judge's end of a worker: speak to it within a deadline, end it and its children."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -10,6 +8,7 @@ import signal
 import struct
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,7 +42,7 @@ class Limits:
     processes: int = 128  # processes and threads at the same time
 
 
-class Worker:
+class Worker(AbstractContextManager["Worker"]):
     """A running worker process; use it as a context manager.
 
     It finds ``needs`` imported (of :data:`.forkserver.COSTLY`) and lacks what is in ``without`` (of
@@ -173,9 +172,6 @@ class Worker:
                 os.killpg(self.pid, signal.SIGKILL)
         self.socket.close()
         os.close(self.ended)
-
-    def __enter__(self) -> Worker:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.end()

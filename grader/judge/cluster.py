@@ -16,12 +16,13 @@ import queue
 import sys
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from grader.base.errors import Refused
 from grader.judge import judge_process
-from grader.judge.forkserver import JudgeDied, WorkerFailed
+from grader.judge.forkserver import WorkerFailed
 from grader.judge.results import Files, Task, Verdict
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ _CUT = (OSError, concurrent.futures.CancelledError, asyncio.CancelledError)
 LOOK = 1.0
 
 
-def _tell(text: str) -> None:
-    print(f"course: {text}", file=sys.stderr, flush=True)
-
-
 class _Lost(Exception):
     """There is no scheduler any more, or no way to it."""
 
@@ -49,14 +46,7 @@ class Cluster:
     An address is ``tcp://host:8786``, or ``tls://`` with dask's own configuration.
     """
 
-    def __init__(
-        self,
-        address: str,
-        patience: float = 120.0,
-        tell: Callable[[str], None] = _tell,
-        *,
-        walls: bool = True,
-    ) -> None:
+    def __init__(self, address: str, patience: float, *, walls: bool = True) -> None:
         try:
             import distributed
         except ModuleNotFoundError:
@@ -64,14 +54,16 @@ class Cluster:
                 "grading on a cluster needs dask.distributed: pip install -e '.[cluster]'"
             ) from None
         self._dask, self._closed = distributed, distributed.client.ClosedClientError
-        self.address, self.patience, self.tell, self.walls = address, patience, tell, walls
+        self.address, self.patience, self.walls = address, patience, walls
         # It reports what is handled here; each part of it has a level of its own.
         for name in [n for n in logging.root.manager.loggerDict if n.startswith("distributed")]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
+    def _tell(self, text: str) -> None:
+        print(f"course: {text}", file=sys.stderr, flush=True)
+
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
-        """A connection, as soon as there is a scheduler."""
         until, announced = time.monotonic() + self.patience, False
         while True:
             try:
@@ -89,7 +81,7 @@ class Cluster:
                     " Nothing is lost; the same command goes on from here"
                 )
             if not announced:
-                self.tell(f"waiting for a scheduler at {self.address}")
+                self._tell(f"waiting for a scheduler at {self.address}")
                 announced = True
             time.sleep(LOOK)
         try:
@@ -100,7 +92,7 @@ class Cluster:
 
     def judge_all(
         self, marker: Marker, tasks: Sequence[Task]
-    ) -> Generator[tuple[Task, tuple[Verdict, Files] | JudgeDied], None, None]:
+    ) -> Generator[tuple[Task, tuple[Verdict, Files]], None, None]:
         """Judge many submissions, as many at a time as there are workers.
 
         Yields each task with what came of it, as they finish.
@@ -109,36 +101,17 @@ class Cluster:
         while waiting:
             with self._client() as client:
                 answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-                # Named by whom it is about, so that an answer is never taken for another's.
                 out: dict[Any, Task] = {}
                 # Another name in every life, or a scheduler would answer with what failed before.
-                life = uuid.uuid4().hex
-
-                def hand_out(
-                    client: Any = client, out: dict[Any, Task] = out, life: str = life,
-                    answers: queue.SimpleQueue[Any] = answers,
-                ) -> None:  # fmt: skip
-                    held = {task.student for task in out.values()}
-                    for student, task in waiting.items():
-                        if len(out) >= WINDOW:
-                            break
-                        if student not in held:
-                            key = f"{marker.assignment.name}-{task.key[:16]}-{student}-{life}"
-                            request = judge_process.request(marker, task, walls=self.walls)
-                            future = client.submit(
-                                judge_process.judge, request, key=key, pure=False
-                            )
-                            out[future] = task
-                            future.add_done_callback(answers.put)
-
-                hand_out()
+                submit = partial(self._submit, client, marker, uuid.uuid4().hex, answers.put)
+                self._hand_out(submit, waiting, out)
                 while waiting:
                     try:
                         future = self._next(client, answers)
-                        done = self._answer(future)
+                        done = self._answer(future, marker, out[future])
                     except _Lost:
                         # The scheduler is gone, and with it all that it knew.
-                        self.tell(
+                        self._tell(
                             f"lost the scheduler at {self.address}; what is not graded comes again"
                         )
                         break
@@ -146,21 +119,43 @@ class Cluster:
                     future.release()
                     if waiting.pop(task.student, None):
                         with contextlib.suppress(self._closed):  # seen at the next look
-                            hand_out()
+                            self._hand_out(submit, waiting, out)
                         yield task, done
 
+    def _submit(
+        self, client: Any, marker: Marker, life: str, done: Callable[[Any], None], task: Task
+    ) -> Any:
+        # Named by whom it is about, so that an answer is never taken for another's.
+        key = f"{marker.assignment.name}-{task.key[:16]}-{task.student}-{life}"
+        request = judge_process.request(marker, task, walls=self.walls)
+        future = client.submit(judge_process.judge, request, key=key, pure=False)
+        future.add_done_callback(done)
+        return future
+
+    def _hand_out(
+        self, submit: Callable[[Task], Any], waiting: Mapping[str, Task], out: dict[Any, Task]
+    ) -> None:
+        held = {task.student for task in out.values()}
+        for student, task in waiting.items():
+            if student not in held and len(out) < WINDOW:
+                out[submit(task)] = task
+
     def _next(self, client: Any, answers: queue.SimpleQueue[Any]) -> Any:
-        """The next answer, or that the scheduler is gone."""
         since, announced = time.monotonic(), False
         while True:
             with contextlib.suppress(queue.Empty):
                 return answers.get(timeout=LOOK)
             if client.status != "running":
                 raise _Lost
-            if self._staffed(client):
+            # `scheduler_info` leaves workers out now and then.
+            try:
+                staffed = bool(client.nthreads())
+            except _CUT:
+                staffed = True  # That the scheduler is gone is seen at the next look.
+            if staffed:
                 since, announced = time.monotonic(), False
             elif not announced:
-                self.tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
+                self._tell(f"waiting for a worker at {self.address}: `dask worker {self.address}`")
                 announced = True
             if time.monotonic() - since > self.patience:
                 raise Refused(
@@ -169,14 +164,7 @@ class Cluster:
                     " goes on from here"
                 )
 
-    def _staffed(self, client: Any) -> bool:
-        """Tell whether there is a worker; `scheduler_info` leaves workers out now and then."""
-        try:
-            return bool(client.nthreads())
-        except _CUT:
-            return True  # That the scheduler is gone is seen at the next look.
-
-    def _answer(self, future: Any) -> tuple[Verdict, Files] | JudgeDied:
+    def _answer(self, future: Any, marker: Marker, task: Task) -> tuple[Verdict, Files]:
         try:
             if future.status not in ("finished", "error"):
                 raise _Lost
@@ -186,9 +174,9 @@ class Cluster:
             raise _Lost from None  # It was on its way here.
         if error:
             if isinstance(error, self._dask.KilledWorker):
-                return JudgeDied("worker after worker ended while at work on it")
+                return marker.lost(task, "worker after worker ended while at work on it")
             raise WorkerFailed(
                 f"a worker at {self.address} cannot judge: {type(error).__name__}: {error}."
                 " Scheduler and workers need the same installation as this command"
             )
-        return judge_process.answer(answer)
+        return judge_process.answer(answer, marker, task)

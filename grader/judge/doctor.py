@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,48 +26,45 @@ _SECRET = "COURSE_DOCTOR_SECRET"
 _PLACES = ("/usr/local/share", "/usr/local/etc", f"{sys.prefix}/etc", f"{sys.base_prefix}/etc")
 
 
-@dataclass(frozen=True)
-class Probe:
-    """One way out: lines that see a mapping ``bait``, and set ``got`` to something true."""
-
-    name: str
-    code: str
-
-
-PROBES = (
-    Probe("read a file of the grader", "got = bait['secret'] in open(bait['file']).read()"),
-    Probe("see the exchange, the course, or configuration",
-          "got = [path for path in bait['places'] if os.path.lexists(path)]"),
-    Probe("import what the course does not need", "import importlib.metadata as m\n"
-          "unwanted = {'nbgrader', 'jupyterlab', 'einops', 'transformers'}\n"
-          "got = unwanted & {d.name for d in m.distributions()}"),
-    Probe("write into the course folder", "open(bait['folder'] + '/written', 'w'); got = True"),
-    Probe("change what later submissions import", "import importlib\n"
-          "open(importlib.import_module(bait['library']).__file__, 'a').close(); got = True"),
-    Probe("signal a process of the grader", "os.kill(bait['process'], 0); got = True"),
-    Probe("read another process's memory", "with open(f\"/proc/{bait['process']}/environ\") as f:\n"
-          "    got = len(f.read())"),
-    Probe("see other processes", "got = [p for p in os.listdir('/proc') if p.isdigit()]"),
-    Probe("connect to a server on this machine",
-          "s = socket.create_connection(('127.0.0.1', bait['port']), 2); got = s.recv(1)"),
-    Probe("connect to a local socket by name", "s = socket.socket(socket.AF_UNIX)\n"
-          "s.settimeout(2); s.connect('\\0' + bait['socket']); got = s.recv(1)"),
-    Probe("connect to the outside", "s = socket.create_connection(('198.51.100.1', 80), 1)\n"
-          "got = True"),
-    Probe("see the grader's environment", "got = bait['secret'] in str(dict(os.environ))"),
-    Probe("become another user", "os.setresuid(0, 0, 0); os.chown(os.getcwd(), 1, 1); got = True"),
-    Probe("make namespaces of its own", "got = libc.unshare(0x10000000) == 0"),
-    Probe("mount something",
-          "got = libc.mount(b'none', os.getcwd().encode(), b'tmpfs', 0, b'') == 0"),
-    Probe("trace a process", "got = libc.ptrace(16, os.getppid(), 0, 0) == 0"),
+# Ways out: lines that see a mapping ``bait``, and set ``got`` to something true.
+PROBES = {
+    "read a file of the grader": "got = bait['secret'] in open(bait['file']).read()",
+    "see the exchange, the course, or configuration": (
+        "got = [path for path in bait['places'] if os.path.lexists(path)]"
+    ),
+    "import what the course does not need": (
+        "import importlib.metadata as m\n"
+        "unwanted = {'nbgrader', 'jupyterlab', 'einops', 'transformers'}\n"
+        "got = unwanted & {d.name for d in m.distributions()}"
+    ),
+    "write into the course folder": "open(bait['folder'] + '/written', 'w'); got = True",
+    "change what later submissions import": (
+        "import importlib\n"
+        "open(importlib.import_module(bait['library']).__file__, 'a').close(); got = True"
+    ),
+    "signal a process of the grader": "os.kill(bait['process'], 0); got = True",
+    "read another process's memory": (
+        "got = len(open('/proc/' + str(bait['process']) + '/environ').read())"
+    ),
+    "see other processes": "got = [p for p in os.listdir('/proc') if p.isdigit()]",
+    "connect to a server on this machine": (
+        "s = socket.create_connection(('127.0.0.1', bait['port']), 2); got = s.recv(1)"
+    ),
+    "connect to a local socket by name": (
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "s.settimeout(2); s.connect('\\0' + bait['socket']); got = s.recv(1)"
+    ),
+    "connect to the outside": "s = socket.create_connection(('198.51.100.1', 80), 1)\ngot = True",
+    "see the grader's environment": "got = bait['secret'] in str(dict(os.environ))",
+    "become another user": "os.setresuid(0, 0, 0); os.chown(os.getcwd(), 1, 1); got = True",
+    "make namespaces of its own": "got = libc.unshare(0x10000000) == 0",
+    "mount something": "got = libc.mount(b'none', os.getcwd().encode(), b'tmpfs', 0, b'') == 0",
+    "trace a process": "got = libc.ptrace(16, os.getppid(), 0, 0) == 0",
     # The name can be imported, as notebooks do; what it names is not there.
-    Probe("call a reference", "import importlib\n"
-          "got = importlib.import_module(bait['bank']).__path__"),
-    Probe("find the checks on the disk",
-          "roots = {os.path.dirname(os.path.dirname(p)) for p in bait['checks']}\n"
-          "got = [p for p in bait['checks'] if os.path.exists(p)]"),
-    Probe("leave the root folder", "os.chroot('.'); got = True"),
-)  # fmt: skip
+    "call a reference": "import importlib\ngot = importlib.import_module(bait['bank']).__path__",
+    "find the checks on the disk": "got = [p for p in bait['checks'] if os.path.exists(p)]",
+    "leave the root folder": "os.chroot('.'); got = True",
+}
 
 _FRAME = """
 import ctypes, json, os, socket
@@ -92,12 +88,12 @@ def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> dict[str, bo
     A worker must not see ``places`` either.
     """
     with _bait(places) as bait, Worker(forkserver, Limits(cell=60)) as worker:
-        probes = json.dumps({probe.name: probe.code for probe in PROBES})
-        outputs = worker.run(_FRAME.format(bait=json.dumps(bait), probes=probes))
+        frame = _FRAME.format(bait=json.dumps(bait), probes=json.dumps(PROBES))
+        outputs = worker.run(frame)
     printed = "".join(str(o.get("text", "")) for o in outputs if o.get("name") == "stdout")
     try:
         results = json.loads(printed)
-        return {probe.name: bool(results[probe.name]) for probe in PROBES}
+        return {name: bool(results[name]) for name in PROBES}
     except (ValueError, KeyError):
         raise WorkerFailed(f"the probes of the walls did not run: {str(outputs)[-500:]}") from None
 
@@ -125,7 +121,6 @@ def behind_walls(forkserver: ForkServer, places: Iterable[Path] = ()) -> ForkSer
 
 @contextlib.contextmanager
 def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """Targets of a dishonest student."""
     secret = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="course-doctor-"))
@@ -160,7 +155,8 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
             if family == socket.AF_INET:
                 port = server.getsockname()[1]
             stack.enter_context(_greeting(server))
-        library = course().library
+        bank = course().root / course().bank.replace(".", "/")
+        checks = bank, course().library / "__init__.py", HERE / "grader/checks/report.py"
         yield {
             "secret": secret,
             "file": f"{folder}/secret",
@@ -171,14 +167,7 @@ def _bait(places: Iterable[Path]) -> Iterator[dict[str, Any]]:
             "socket": name,
             "library": course().package,
             "bank": course().bank,
-            "checks": [
-                str(path)
-                for path in (
-                    course().root / course().bank.replace(".", "/"),
-                    library / "__init__.py",
-                    HERE / "grader/checks/report.py",
-                )
-            ],
+            "checks": [*map(str, checks)],
         }
 
 

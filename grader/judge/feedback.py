@@ -1,11 +1,8 @@
 """The page a student gets: one file, no script, nothing of it alive that a student wrote."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,13 +13,12 @@ from nbformat import NotebookNode
 
 from grader.base.course import course
 from grader.cells import id_of, marks
+from grader.checks.cell import HEADING
 from grader.checks.exercise import find
 from grader.intake.parsing import inert
 from grader.judge.bare import PLEASE
 from grader.judge.judge import Judged, Mark
 
-# Of a task: a number of the assignment and one of its own.
-HEADING = re.compile(r"^## (\d+\.\d+ .+)", re.M)
 # Marks of direction that go on to the end of a line, or to another that ends them.
 _TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
 
@@ -60,16 +56,15 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
     style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_in_its_order
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Without the marks by which a browser turns a line round.
+        finalize=lambda value: value.translate(_TURNS) if isinstance(value, str) else value,
     )
     environment.filters["code"] = _with_code
     page = environment.from_string((here / name).read_text(encoding="utf-8"))
     return page, style, digest
-
-
-def _in_its_order(value: Any) -> Any:
-    """A value of a template; a text without the marks by which a browser turns a line round."""
-    return value.translate(_TURNS) if isinstance(value, str) else value
 
 
 def _with_code(text: str) -> Markup:

@@ -1,7 +1,5 @@
 """The judge's side of the warm parent: start it once, ask it for workers, end it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from grader.base.course import course
@@ -60,11 +59,7 @@ class ForkServerLost(RuntimeError):
     """The warm parent is gone; a new one has to be started."""
 
 
-class JudgeDied(Refused, RuntimeError):
-    """The process that judged a submission was killed, each time it was tried."""
-
-
-class ForkServer:
+class ForkServer(AbstractContextManager["ForkServer"]):
     """A running warm parent; use it as a context manager.
 
     The sandbox package lies in ``kits``, and is written there if it does not. Without ``walls``,
@@ -125,8 +120,7 @@ class ForkServer:
         if not answer:
             self.process.kill()
             self.process.wait()
-            log = self._log.read_text(errors="replace").strip()[-4000:]
-            raise WorkerFailed(f"the grading worker did not start\n{log}")
+            raise WorkerFailed(f"the grading worker did not start\n{self._said()}")
         control.settimeout(None)
         self.own_users = json.loads(answer)["own_users"]
         self._ready |= 1 << judge
@@ -194,9 +188,6 @@ class ForkServer:
         self.group.remove()
         with contextlib.suppress(OSError):
             self.folder.cleanup()
-
-    def __enter__(self) -> ForkServer:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.end()

@@ -4,8 +4,6 @@
 and the references and never executes anything a student wrote.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -97,7 +95,7 @@ def judge_notebook(
     failed: list[Raised] = []
     cells = align(submission, release)
 
-    def bare(kinds: Sequence[str]) -> Session[Worker]:
+    def bare(kinds: Sequence[str]) -> Session:
         # The rest is for the notebook itself.
         return Session(partial(start, without=kinds), session.left / 2)
 
@@ -153,7 +151,7 @@ def _remarks(reports: Sequence[Report]) -> Iterator[str]:
             )
 
 
-def _judge_cell(cell: NotebookNode, session: Session[Worker], grader: Grader) -> Mark:
+def _judge_cell(cell: NotebookNode, session: Session, grader: Grader) -> Mark:
     grade_id, points = cell.metadata.nbgrader.grade_id, float(cell.metadata.nbgrader.points)
     match = CHECK.search(cell.source) if cell.cell_type == "code" else None
     if match is None:
@@ -171,7 +169,6 @@ def _judge_cell(cell: NotebookNode, session: Session[Worker], grader: Grader) ->
 
 
 def _table(report: Report) -> list[NotebookNode]:
-    """Output and value of a graded cell."""
     shown = {"text/plain": repr(report.score), MIME: report.data()}
     return [
         _output("stream", name="stdout", text=report.table() + "\n"),

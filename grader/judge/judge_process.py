@@ -1,9 +1,9 @@
 """Where a worker of a cluster judges: a process of its own, one submission after the other.
 
 A worker runs threads, and a process with threads cannot be forked as the grader forks. So it keeps
-a judge process, which has the warm parent and judges what it is handed, with the same unit of work
-as on one machine. This module imports next to nothing, because every worker and the scheduler load
-it; what is said crosses them as bytes.
+a judge process, which hands what it is asked to a :class:`~grader.judge.pool.Pool` of one judge, as
+a command on one machine does to a pool of several. This module imports next to nothing, because
+every worker and the scheduler load it; what is said crosses them as bytes.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ import subprocess
 import sys
 import tempfile
 import threading
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.base.course import course
 from grader.base.errors import Refused
+from grader.judge import ATTEMPTS
 
 if TYPE_CHECKING:
     from grader.judge.channel import Limits
-    from grader.judge.forkserver import ForkServer, JudgeDied
     from grader.judge.marking import Marker
+    from grader.judge.pool import Pool
     from grader.judge.results import Files, Task, Verdict
-
-# Tries of a submission on which a judge process or its warm parent ended.
-ATTEMPTS = 2
 
 _here = threading.local()
 
@@ -45,18 +44,14 @@ def request(marker: Marker, task: Task, *, walls: bool) -> bytes:
     return pickle.dumps((name, task, seed, engine, marker.limits, walls))
 
 
-def answer(content: bytes) -> tuple[Verdict, Files] | JudgeDied:
-    """Result of :func:`judge`, read.
-
-    Raises:
-        WorkerFailed: The worker cannot judge anything.
-    """
-    from grader.judge.forkserver import JudgeDied, WorkerFailed
+def answer(content: bytes, marker: Marker, task: Task) -> tuple[Verdict, Files]:
+    """Result of :func:`judge`, read; WorkerFailed if the worker cannot judge anything."""
+    from grader.judge.forkserver import WorkerFailed
 
     kind, result = pickle.loads(content)
     if kind == "failed":
         raise WorkerFailed(result)
-    return result if kind == "done" else JudgeDied(result)
+    return result if kind == "done" else marker.lost(task, result)
 
 
 def judge(request: bytes) -> bytes:
@@ -108,62 +103,42 @@ class JudgeProcess:
         self._process = self._link = None
 
 
-class _JudgeServer:
-    """The side of the process: answers requests, one after the other."""
+class _JudgeServer(contextlib.ExitStack):
+    """The side of the process: answers requests, one after the other, by a pool that it keeps."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.forkserver: ForkServer | None = None
-        self.walls = True
-        self.markers: dict[tuple[str, str, str], Marker] = {}
+    pool: tuple[bool, Pool] | None = None
 
     def handle(
         self, assignment: str, task: Task, seed: str, engine: str, limits: Limits, walls: bool
     ) -> tuple[str, tuple[Verdict, Files] | str]:
         """Judge; arguments are what :func:`request` packs."""
-        from grader.judge.forkserver import ForkServerLost, WorkerFailed
+        from grader.judge import pool
+        from grader.judge.forkserver import WorkerFailed
 
         try:
-            marker = self._marker(assignment, seed, limits)
+            marker = _marker(assignment, seed, limits)
             if marker.engine != engine:
                 return "failed", (
                     f"the worker on {socket.gethostname()} has another version of the course than"
                     " the command that asks it. Nothing was mixed: update both and start the worker"
                     " again"
                 )
-            for _ in range(ATTEMPTS):
-                try:
-                    return "done", marker.judge(task, self._warm(walls), 0)
-                except ForkServerLost:
-                    self.leave()
-            return "died", "the warm parent of the worker ended again and again"
+            if self.pool is None or self.pool[0] != walls:
+                self.close()
+                kits = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="course-judge-")))
+                self.pool = walls, self.enter_context(pool.of_kits(kits, walls=walls))
+            [(_, done)] = self.pool[1].judge_all(marker, [task])
+            return "done", done
         except (WorkerFailed, ValueError, OSError) as error:
             return "failed", f"the worker on {socket.gethostname()}: {error}"
 
-    def _marker(self, assignment: str, seed: str, limits: Limits) -> Marker:
-        from grader.judge.marking import Marker
 
-        key = (assignment, seed, repr(limits))
-        if key not in self.markers:
-            # A request with another key is of another run: the library may have changed.
-            self.markers = {key: Marker(checkout(), assignment, seed, limits)}
-        return self.markers[key]
+@lru_cache(maxsize=1)
+def _marker(assignment: str, seed: str, limits: Limits) -> Marker:
+    """The marker of a run; of the next one the library may have changed."""
+    from grader.judge.marking import Marker
 
-    def _warm(self, walls: bool) -> ForkServer:
-        from grader.judge.doctor import behind_walls
-        from grader.judge.forkserver import ForkServer
-
-        if self.forkserver and self.walls != walls:
-            self.leave()
-        if not self.forkserver:
-            self.forkserver = behind_walls(ForkServer(self.folder / "kits", walls=walls))
-            self.walls = walls
-        return self.forkserver
-
-    def leave(self) -> None:
-        if self.forkserver:
-            self.forkserver.end()
-        self.forkserver = None
+    return Marker(checkout(), assignment, seed, limits)
 
 
 def checkout() -> Path:
@@ -186,17 +161,11 @@ def main(descriptor: int, parent: int) -> None:
         return  # It was killed before this one could ask to be told.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     fast_imports.load("grader.judge.marking")
-    import torch
-
-    torch.set_num_threads(1)
     link = Connection(descriptor)
-    with tempfile.TemporaryDirectory(prefix="course-judge-") as folder:
-        server = _JudgeServer(Path(folder))
-        with contextlib.suppress(EOFError, OSError), contextlib.closing(link):
-            while True:
-                request = pickle.loads(link.recv_bytes())
-                link.send_bytes(pickle.dumps(server.handle(*request)))
-        server.leave()
+    with contextlib.suppress(EOFError, OSError), link, _JudgeServer() as server:
+        while True:
+            request = pickle.loads(link.recv_bytes())
+            link.send_bytes(pickle.dumps(server.handle(*request)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Knows no course folder and no gradebook, so that a process elsewhere can do it a
 
 import hashlib
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from grader import authoring
@@ -55,15 +56,13 @@ class Marker:
         except (WorkerFailed, ForkServerLost):
             raise
         except Exception as error:
-            if out_of_memory(error):
-                return self.failed(
-                    task,
-                    f"Judging it takes more than {MOST_MEMORY // 2**20:,} MiB of memory. Clear"
-                    " all outputs, save, submit again.",
-                )
-            # One submission never stops a class; the instructor sees what happened.
-            why = f"The grader itself failed: {type(error).__name__}: {error}"
-            return self.failed(task, why, again=True)
+            if not out_of_memory(error):
+                raise
+            return self.failed(
+                task,
+                f"Judging it takes more than {MOST_MEMORY // 2**20:,} MiB of memory. Clear all"
+                " outputs, save, submit again.",
+            )
 
     def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
@@ -84,22 +83,26 @@ class Marker:
         # Writing it takes memory, too.
         return verdict, {"autograded": authoring.text(judged.notebook), "feedback": page}
 
-    def failed(self, task: Task, reason: str, *, again: bool = False) -> tuple[Verdict, Files]:
-        """No grade; ``again`` when the next run should try, because it was not the student."""
-        notes, key = list(task.came_with.notes), "" if again else task.key
-        verdict = Verdict(task.student, key, None, self.assignment.points, notes=notes,
+    def lost(self, task: Task, why: str) -> tuple[Verdict, Files]:
+        """No grade, and not the student's fault: with another key, the next run tries again."""
+        return self.failed(replace(task, key=""), why)
+
+    def failed(self, task: Task, reason: str) -> tuple[Verdict, Files]:
+        """No grade."""
+        notes = list(task.came_with.notes)
+        verdict = Verdict(task.student, task.key, None, self.assignment.points, notes=notes,
                           reason=reason, engine=self.engine)  # fmt: skip
         page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
         return verdict, {"feedback": page}
 
     def _verdict(self, task: Task, judged: Judged) -> Verdict:
-        released = {id_of(c): c.source for c in self.assignment.release.cells if id_of(c)}
-        handed_in = {id_of(c): c.source for c in judged.notebook.cells if id_of(c)}
-        unanswered = [
-            i
-            for i, c in handed_in.items()
-            if i in self.answered and c.strip() == released[i].strip()
-        ]
+        notebooks = self.assignment.release, judged.notebook
+        released, handed_in = (
+            {id_of(c): c.source.strip() for c in notebook.cells if id_of(c)}
+            for notebook in notebooks
+        )
+        unanswered = [i for i, c in handed_in.items() if i in self.answered and c == released[i]]
+        reports = [mark.report for mark in judged.marks if mark.report]
         answers = {}
         for mark in judged.marks:
             own = feedback.answer_of(judged, mark)
@@ -124,11 +127,7 @@ class Marker:
             worth={m.grade_id: m.max_points for m in judged.marks},
             answers=answers,
             unanswered=unanswered,
-            mistakes={
-                m.report.exercise: m.report.named
-                for m in judged.marks
-                if m.report and m.report.named
-            },
+            mistakes={report.exercise: report.named for report in reports if report.named},
             notes=[*judged.notes, *task.came_with.notes],
             engine=self.engine,
         )

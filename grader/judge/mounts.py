@@ -42,9 +42,16 @@ def mounts(package: Path) -> list[tuple[str, str]]:
 @cache
 def _of_python() -> tuple[tuple[str, str], ...]:
     views = {path: path for path in _LINKS if os.path.islink(path)}
-    libraries = {*map(_home, _loaded()), *_beside()}
+    # Beside Python's own: OpenSSL and others of a conda environment.
+    prefixes = Path(sys.base_prefix), Path(sys.prefix)
+    beside = {str(path) for prefix in prefixes for path in prefix.glob("lib/*.so*")}
+    libraries = {*map(_home, _loaded()), *beside}
     system = {folder for folder in map(os.path.dirname, libraries) if _LIBRARIES.fullmatch(folder)}
-    whole = _outermost({*map(_home, (*_SYSTEM, *_loaders())), *system, *_standard_library()})
+    loaders = [str(p) for lib in ("/lib", "/lib64", "/lib32") for p in Path(lib).glob("ld-*.so*")]
+    exact = {"platbase": sys.base_exec_prefix, "base": sys.base_prefix}
+    standard = {sysconfig.get_path(name, vars=exact) for name in ("stdlib", "platstdlib")}
+    paths = {*map(_home, (*_SYSTEM, *loaders)), *system, *standard}
+    whole = sorted(path for path in paths if not _inside(path, paths))
     views |= {path: path for path in whole if path not in views and os.path.lexists(path)}
     # A distribution's own packages lie inside its standard library, or beside its libraries.
     covered = {
@@ -74,10 +81,6 @@ def _inside(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
 
-def _outermost(paths: set[str]) -> list[str]:
-    return sorted(path for path in paths if not _inside(path, paths))
-
-
 def _loaded() -> list[str]:
     """The libraries that the loader knows by its own list."""
     try:
@@ -85,22 +88,6 @@ def _loaded() -> list[str]:
     except OSError:
         return ["/lib/libc.so", "/usr/lib/libc.so"]
     return sorted({os.fsdecode(path) for path in re.findall(rb"/[^\0]+\.so[^\0]*", listed)})
-
-
-def _loaders() -> Iterator[str]:
-    for folder in ("/lib", "/lib64", "/lib32"):
-        yield from map(str, Path(folder).glob("ld-*.so*"))
-
-
-def _standard_library() -> set[str]:
-    exact = {"platbase": sys.base_exec_prefix, "base": sys.base_prefix}
-    return {sysconfig.get_path(name, vars=exact) for name in ("stdlib", "platstdlib")}
-
-
-def _beside() -> Iterator[str]:
-    """Libraries in the folder of Python's own: OpenSSL and others of a conda environment."""
-    for prefix in {sys.base_prefix, sys.prefix}:
-        yield from map(str, Path(prefix, "lib").glob("*.so*"))
 
 
 def _interpreters() -> Iterator[str]:

@@ -4,47 +4,36 @@ They are forked from the process that calls :meth:`Pool.judge_all`, which alone 
 judge that dies is replaced, and so is the warm parent; what it was at work on is tried again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from grader.base.errors import Refused
-from grader.judge.forkserver import (
-    ForkServer,
-    ForkServerLost,
-    JudgeDied,
-    WorkerFailed,
-)
+from grader.judge import ATTEMPTS
+from grader.judge.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from grader.judge.sandbox import die_with_parent
 
-Task = TypeVar("Task")
-Done = TypeVar("Done")
-_Asked = TypeVar("_Asked", contravariant=True)
-_Made = TypeVar("_Made", covariant=True)
 
-# A submission on which this many judges died is not tried again.
-ATTEMPTS = 2
-
-
-class Judging(Protocol[_Asked, _Made]):
+class Judging(Protocol):
     """Work of judges on a task."""
 
     def prepare(self) -> None:
         """Compute what every judge needs, before judges are forked."""
 
-    def judge(self, task: _Asked, forkserver: ForkServer, judge: int) -> _Made:
+    def judge(self, task: Any, forkserver: ForkServer, judge: int) -> Any:
         """Do it, in a judge's process, whose number is ``judge``."""
+
+    def lost(self, task: Any, why: str) -> Any:
+        """The result of a task that nobody could judge; the next run tries it again."""
 
 
 @dataclass
@@ -59,8 +48,8 @@ class Pool:
     """The judges of this machine, and the warm parent that gives them workers.
 
     Entered as a context manager it starts the warm parent at once, which then imports while its
-    caller does; otherwise it is started with the first task. Before judges are forked, ``examine``
-    has a look at it.
+    caller does, and keeps it and the judges for further tasks; otherwise it is started with the
+    first task. Before judges are forked, ``examine`` has a look at it.
     """
 
     def __init__(
@@ -74,17 +63,19 @@ class Pool:
         self.start, self.jobs, self.examine = start, jobs, examine
         self.forkserver: ForkServer | None = None
         self.judges: list[_Judge] = []
+        self.work: Judging | None = None
+        self.kept = False
 
-    def __enter__(self) -> Pool:
-        self.forkserver = self.start()
+    def __enter__(self) -> "Pool":
+        self.forkserver, self.kept = self.start(), True
         return self
 
     def __exit__(self, *_: object) -> None:
         self._dismiss()
 
     def judge_all(
-        self, work: Judging[Task, Done], tasks: Sequence[Task]
-    ) -> Generator[tuple[Task, Done | JudgeDied], None, None]:
+        self, work: Judging, tasks: Sequence[Any]
+    ) -> Generator[tuple[Any, Any], None, None]:
         """Judge many submissions, as many at a time as there are judges.
 
         Yields each task with what came of it, as they finish.
@@ -95,11 +86,14 @@ class Pool:
                 self._warm()
                 work.prepare()
             while waiting or self._busy():
-                if not self.judges:
-                    self._hire_all(work, min(self.jobs, len(waiting)))
+                if not self.judges or self.work is not work:
+                    self._end_judges()
+                    self.examine(self._warm())
+                    self.work = work
+                    self.judges = [self._hire(n) for n in range(min(self.jobs, len(waiting)))]
                 self._hand_out(waiting)
                 ready = wait([judge.link for judge in self._busy()])
-                finished = [self._result(work, j) for j in self._busy() if j.link in ready]
+                finished = [self._result(j) for j in self._busy() if j.link in ready]
                 for kind, content, task, tried in finished:
                     if kind == "failed":
                         raise WorkerFailed(content)
@@ -115,14 +109,16 @@ class Pool:
                     if kind == "done":
                         yield task, content
                     elif tried >= ATTEMPTS:
-                        yield task, JudgeDied(f"the judge ended {tried} times while at work on it")
+                        why = f"the judge ended {tried} times while at work on it"
+                        yield task, work.lost(task, why)
         finally:
-            self._dismiss()
+            if self._busy() or not (self.kept and self.judges):
+                self._dismiss()
 
     def _busy(self) -> list[_Judge]:
         return [judge for judge in self.judges if judge.task is not None]
 
-    def _result(self, work: Judging[Task, Done], judge: _Judge) -> tuple[str, Any, Task, int]:
+    def _result(self, judge: _Judge) -> tuple[str, Any, Any, int]:
         """Result of a judge's task; a new judge is put in the place of a dead one."""
         task, tried = judge.task, judge.tried
         judge.task = None
@@ -132,7 +128,7 @@ class Pool:
             kind, content, number = "died", None, self.judges.index(judge)
             judge.link.close()
             judge.process.join()
-            self.judges[number] = self._hire(work, number)
+            self.judges[number] = self._hire(number)
         return kind, content, task, tried
 
     def _warm(self) -> ForkServer:
@@ -147,23 +143,48 @@ class Pool:
         torch.set_num_threads(1)
         return self.forkserver
 
-    def _hire_all(self, work: Judging[Task, Done], many: int) -> None:
-        self.examine(self._warm())
-        self.judges = [self._hire(work, number) for number in range(many)]
-
-    def _hire(self, work: Judging[Task, Done], number: int) -> _Judge:
+    def _hire(self, number: int) -> _Judge:
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
-            target=_serve,
-            args=(os.getpid(), theirs, ours, work, self.forkserver, number),
-            daemon=True,
+            target=self._serve, args=(os.getpid(), theirs, ours, number), daemon=True
         )
-        with held_back(signal.SIGINT):
+        # Let the signal wait, so that no process is forked that would handle it as its parent does.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
             process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         return _Judge(process, ours)
 
-    def _hand_out(self, waiting: deque[tuple[Task, int]]) -> None:
+    def _serve(self, parent: int, link: Connection, other_end: Connection, number: int) -> None:
+        """In a judge's process: judge what comes, until the other side hangs up."""
+        assert self.work is not None and self.forkserver is not None
+        die_with_parent()
+        if os.getppid() != parent:
+            os._exit(0)  # it was killed before this one could ask to be told
+        # Ctrl-C reaches the whole group; the writer decides what becomes of it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        other_end.close()
+        while True:
+            try:
+                task = link.recv()
+            except (EOFError, OSError):
+                os._exit(0)
+            try:
+                answer = ("done", self.work.judge(task, self.forkserver, number))
+            except ForkServerLost as lost:
+                answer = ("lost", str(lost))
+            except WorkerFailed as failed:
+                answer = ("failed", str(failed))
+            except Exception as error:
+                # One task never stops a class; whoever grades sees what happened.
+                why = f"The grader itself failed: {type(error).__name__}: {error}"
+                answer = ("done", self.work.lost(task, why))
+            link.send(answer)
+
+    def _hand_out(self, waiting: deque[tuple[Any, int]]) -> None:
         """Give whoever is idle the next of what waits."""
         for judge in self.judges:
             if judge.task is None and waiting:
@@ -171,62 +192,31 @@ class Pool:
                 with contextlib.suppress(OSError):
                     judge.link.send(judge.task)
 
-    def _dismiss(self) -> None:
-        """End everybody."""
+    def _end_judges(self) -> None:
         for judge in self.judges:
             judge.process.kill()
             judge.process.join()
             judge.link.close()
+        self.judges = []
+
+    def _dismiss(self) -> None:
+        self._end_judges()
         if self.forkserver:
             self.forkserver.end()
-        self.judges, self.forkserver = [], None
+        self.forkserver = None
 
 
 def of_course(course: Path, jobs: int = 1, *, walls: bool = True) -> Pool:
     """The judges for the hand-ins of a course folder, which workers must not see."""
+    return of_kits(course / ".kits", jobs, [course], walls=walls)
+
+
+def of_kits(kits: Path, jobs: int = 1, places: Sequence[Path] = (), *, walls: bool = True) -> Pool:
+    """The judges of any hand-ins, whose workers must not see some places."""
 
     def examine(forkserver: ForkServer) -> None:
         from grader.judge import doctor
 
-        doctor.behind_walls(forkserver, [course])
+        doctor.behind_walls(forkserver, places)
 
-    return Pool(partial(ForkServer, course / ".kits", judges=jobs, walls=walls), jobs, examine)
-
-
-@contextlib.contextmanager
-def held_back(number: signal.Signals) -> Iterator[None]:
-    """Let a signal wait, so that no process is forked that would handle it as its parent does."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _serve(
-    parent: int,
-    link: Connection,
-    other_end: Connection,
-    work: Judging[Any, Any],
-    forkserver: ForkServer,
-    number: int,
-) -> None:
-    die_with_parent()
-    if os.getppid() != parent:
-        os._exit(0)  # it was killed before this one could ask to be told
-    # Ctrl-C reaches the whole group; the writer decides what becomes of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    other_end.close()
-    while True:
-        try:
-            task = link.recv()
-        except (EOFError, OSError):
-            os._exit(0)
-        try:
-            answer = ("done", work.judge(task, forkserver, number))
-        except ForkServerLost as lost:
-            answer = ("lost", str(lost))
-        except WorkerFailed as failed:
-            answer = ("failed", str(failed))
-        link.send(answer)
+    return Pool(partial(ForkServer, kits, judges=jobs, walls=walls), jobs, examine)

@@ -1,7 +1,5 @@
 """Request and verdict of one hand-in: plain data, which is also what is kept of it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

@@ -19,9 +19,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
-    0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000,
-)  # fmt: skip
+_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (1 << n for n in (17, *range(26, 31)))
 _OTHERS = _NEWNS | _NEWUTS | _NEWIPC | _NEWPID | _NEWNET
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _RDONLY, _AT_RECURSIVE, _AT_FDCWD = 1, 0x8000, -100
@@ -144,9 +142,9 @@ def enclose(mounts: Sequence[Sequence[str]], at: str) -> tuple[int, bool]:
     return proc, own_users
 
 
-def die_with_parent() -> None:
-    """In a process just forked: be killed when the one that forked it ends, however it ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
+    """In a process just forked: be ended when the one that forked it ends, however it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
 def _many_users() -> bool:
@@ -340,12 +338,9 @@ def limit(memory: int, file_size: int, cpu: int, processes: int) -> None:
     Bytes of address space and of any one file, seconds of processor time, tasks of the worker's
     user.
     """
-    wanted = (
-        (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file_size),
-        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, cpu),
-        (resource.RLIMIT_NPROC, processes), (resource.RLIMIT_NOFILE, 512),
-    )  # fmt: skip
-    for what, value in wanted:
+    caps = {"AS": memory, "FSIZE": file_size, "CORE": 0, "CPU": cpu, "NPROC": processes}
+    for name, value in {**caps, "NOFILE": 512}.items():
+        what = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(what)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(what, (value, value))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from grader.checks.answer_proxy import AnswerLost
 
@@ -11,33 +11,20 @@ class Killed(AnswerLost):
     """The process was ended from outside, maybe for want of memory: not surely its own doing."""
 
 
-class Runs(Protocol):
-    """Where cells run: a worker of the grader, or a student's own kernel."""
+class Session:
+    """A worker that may die: a new one is given the same cells again, without the fatal one.
 
-    until: float
+    It is the grader's, or a student's own kernel.
+    """
 
-    def run(self, source: str) -> list[dict[str, Any]]:
-        """A cell's outputs; raises AnswerLost where the process is lost with it."""
-
-    def end(self) -> None:
-        """End the process."""
-
-
-Where = TypeVar("Where", bound=Runs)
-
-
-class Session(Generic[Where]):
-    """A worker that may die: a new one is given the same cells again, without the fatal one."""
-
-    def __init__(self, start: Callable[[], Where], seconds: float) -> None:
+    def __init__(self, start: Callable[[], Any], seconds: float) -> None:
         self.start = start
         self.until = time.monotonic() + seconds
         self.worker = self._begin()
         self.prefix: list[str] = []
-        self.restarts = 0
         self.killed = False
 
-    def _begin(self) -> Where:
+    def _begin(self) -> Any:
         worker = self.start()
         worker.until = self.until
         return worker
@@ -56,7 +43,6 @@ class Session(Generic[Where]):
         """Start over with what has run so far, without a cell that is fatal only now."""
         self.killed |= isinstance(lost, Killed)
         while time.monotonic() < self.until:
-            self.restarts += 1
             self.worker.end()
             self.worker = self._begin()
             survived: list[str] = []

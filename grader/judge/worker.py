@@ -314,22 +314,19 @@ def main(connection: socket.socket, limits: dict[str, Any]) -> None:
     random.seed()
     numpy.random.seed()
     torch.default_generator.seed()
-    _as_in_a_kernel()
-    probe.begin()
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    loop.run_until_complete(serve(connection, limits["without"], recorder))
-
-
-def _as_in_a_kernel() -> None:
-    """Give the process what a kernel's has, beside its shell."""
-
-    def no_input(*_: Any, **__: Any) -> NoReturn:
-        raise StdinNotImplementedError("there is nobody to answer while a notebook is graded")
-
+    # What a kernel's process has, beside its shell.
     builtins.input = getpass.getpass = no_input
     os.getlogin = getpass.getuser
     sys.argv = ["ipykernel_launcher.py", "-f", "kernel.json"]
     # A notebook can import what it writes; of names that are there twice Python's own counts.
     packages = (n for n, path in enumerate(sys.path) if Path(path).name == "site-packages")
     sys.path.insert(next(packages, len(sys.path)), "")
+    probe.begin()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(serve(connection, limits["without"], recorder))
+
+
+def no_input(*_: Any, **__: Any) -> NoReturn:
+    """Stands for input and getpass."""
+    raise StdinNotImplementedError("there is nobody to answer while a notebook is graded")

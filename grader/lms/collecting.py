@@ -127,7 +127,6 @@ class Collector:
         return notebooks[0] if notebooks else None
 
     def _utc(self, when: datetime | None) -> datetime | None:
-        """As nbgrader keeps it."""
         there = when and when.replace(tzinfo=when.tzinfo or self.zone)
         return there and there.astimezone(UTC).replace(tzinfo=None)
 
@@ -201,7 +200,6 @@ def _title(name: str) -> str:
 
 
 def _same(folder: Path, files: Mapping[str, bytes]) -> bool:
-    """Tell whether a folder holds all these files."""
     try:
         return all((folder / name).read_bytes() == content for name, content in files.items())
     except OSError:

@@ -88,14 +88,9 @@ class Exporter:
         self.collected = facts["collected"]
         self.head = self._head()
         self.report = sections(
-            "scores",
-            "feedback",
-            "told_by_the_name_alone",
-            "waiting_for_a_person",
-            "entered_there_and_left",
-            "in_the_file_and_not_known_here",
-            "scored_here_and_not_in_the_file",
-            "page_without_a_name_there",
+            "scores feedback told_by_the_name_alone waiting_for_a_person entered_there_and_left "
+            "in_the_file_and_not_known_here scored_here_and_not_in_the_file "
+            "page_without_a_name_there"
         )
         self.changes: list[ScoreChange] = []
         # Pages by assignment and by their names in the system; their digests by student.
@@ -137,7 +132,6 @@ class Exporter:
         return head
 
     def _rows(self) -> dict[str, tuple[int, dict[str, str]]]:
-        """Each student's row, and what it says."""
         table = self.table
         rows: dict[str, tuple[int, dict[str, str]]] = {}
         if all(table.find(self.headers.get(f, ())) is None for f in TOLD):
@@ -185,14 +179,12 @@ class Exporter:
         return columns
 
     def _told(self, column: int, said: Mapping[str, str]) -> str:
-        """Number of points by the system."""
         if self.head > 1:
             return self.table.values(self.head - 1)[column]
         title = self.form.score.fullmatch(self.table.header[column])
         return (title.groupdict().get("most") if title else "") or said.get("most", "")
 
     def _points(self, score: Score, column: int, said: Mapping[str, str]) -> float:
-        """A score in the system's points."""
         maximum = self._told(column, said)
         most, points = self.read(maximum), score.points
         if most is None and any(letter.isdecimal() for letter in maximum):

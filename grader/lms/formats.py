@@ -17,8 +17,7 @@ from grader.lms.csv_table import CsvTable, fold
 class System:
     """The files of one system.
 
-    Students choose a part of a path, so that there may be several marks in it: none is better than
-    another.
+    Students choose a part of a path, so that several equal marks may be in it.
     """
 
     title: str

@@ -52,7 +52,7 @@ def plan(
     system = system or formats.system_of(table)
     headers = formats.headers(system, columns or {}, table.header)
     people = People(course, system, db)
-    report = sections("new", "changed", "known_here_and_not_on_the_list", "look_at")
+    report = sections("new changed known_here_and_not_on_the_list look_at")
     result = Import(system, {}, report)
     lines: dict[str, int] = {}
     taken = {fold(student) for student in {**people.students, **people.gradebook}}
@@ -142,7 +142,6 @@ def _person(old: Mapping[str, Any], said: Mapping[str, Any], system: str) -> dic
 
 
 def _remarks(students: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Namesakes, and who is in several groups."""
     names = defaultdict(list)
     for student, person in students.items():
         last, first = _parts(person)

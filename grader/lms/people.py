@@ -27,9 +27,9 @@ def endings(text: str) -> list[str]:
     return ["_".join(parts[n:]) for n in range(len(parts))]
 
 
-def sections(*titles: str) -> dict[str, list[str]]:
+def sections(titles: str) -> dict[str, list[str]]:
     """Report of a command: lines below titles, in the order in which they are read."""
-    return {title: [] for title in titles}
+    return {title: [] for title in titles.split()}
 
 
 class People:
@@ -47,7 +47,8 @@ class People:
             if not keys:
                 # Somebody whom the system has not named yet may be called there as here.
                 keys = {"login": student, "key": "" if person else row.get("lms_user_id", "")}
-            for field, value in {**keys, "email": self._email(student)}.items():
+            email = person.get("email") or row.get("email", "")
+            for field, value in {**keys, "email": email}.items():
                 if value:
                     self.by[field, fold(value)].add(student)
             for name in self._names(person, row):
@@ -58,10 +59,6 @@ class People:
     def keys(self, student: str) -> dict[str, str]:
         """Name of a student in the system, as far as it was imported."""
         return dict(self.students.get(student, {}).get("keys", {}).get(self.system, {}))
-
-    def _email(self, student: str) -> str:
-        email = self.students.get(student, {}).get("email")
-        return email or self.gradebook.get(student, {}).get("email", "")
 
     @staticmethod
     def _names(person: Mapping[str, Any], row: Mapping[str, str]) -> set[str]:
@@ -80,10 +77,6 @@ class People:
         parts = filter(None, (person.get("first"), person.get("last")))
         name = person.get("name") or " ".join(parts)
         return f"{student} ({name})" if name and fold(name) != fold(student) else student
-
-    def is_named(self, student: str, name: str) -> bool:
-        """Tell whether this is a student's name."""
-        return student in self.by.get(("name", squeezed(name)), ())
 
     def find(self, said: Mapping[str, str], *, by_name: bool = True) -> tuple[str, str]:
         """The student of whom something is said, by field, and by what; or nobody, and why.

@@ -77,7 +77,7 @@ class Submissions:
         db: str = "",
     ) -> None:
         self.path = path
-        self.report = sections("collected", "kept_in_replaced", "look_at", "not_collected")
+        self.report = sections("collected kept_in_replaced look_at not_collected")
         self.archive = archives.opened(path)
         self.files, self.report["not_collected"] = archives.entries(self.archive)
         self.system = system or self._system()
@@ -214,7 +214,7 @@ class Submissions:
         named = [guess] if (guess := told.get("group", "")) else []
         if self.system == "canvas":
             # Canvas has a group's name in the place of the student's.
-            guess = "" if any(self.people.is_named(one, name) for one in students) else name
+            guess = "" if students & self.people.by.get(("name", squeezed(name)), set()) else name
             named = [guess]
         elif not students and not told.get("key"):
             named += [receipt] if receipt else endings(name)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.base.errors import Refused
-from grader.base.files import write_whole
+from grader.base.files import read_json, write_whole
 from grader.checks import seeds
 
 SEEDS = ".grading-seeds.json"
@@ -40,30 +40,17 @@ def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
 
 def half_renamed(course: Path) -> list[str]:
     """The old and the new name of a student, if changing it broke off."""
-    try:
-        return list(map(str, json.loads((course / RENAMING).read_text(encoding="utf-8"))))
-    except FileNotFoundError:
-        return []
-    except ValueError as error:
-        raise Refused(f"{course / RENAMING} is damaged ({error}): put a copy of it back") from None
+    return read_json(course / RENAMING, "put a copy of it back", lambda d: [*map(str, d)], [])
 
 
 def known_seeds(course: Path) -> dict[str, str]:
     """The grading seeds that a course keeps, by assignment."""
-    path = course / SEEDS
-    try:
-        kept_seeds = json.loads(path.read_text()) if path.exists() else {}
-        if isinstance(kept_seeds, dict) and all(
-            isinstance(seed, str) for seed in kept_seeds.values()
-        ):
-            return kept_seeds
-        message = "it is not one object with a text for each assignment"
-    except ValueError as error:
-        message = str(error)
-    raise Refused(
-        f"{path}: {message}. The file is damaged: put a copy of it back from a backup; without one,"
-        " move it away, and the next run draws new samples and grades everybody again"
+    remedy = (
+        "put a copy of it back from a backup; without one, move it away, and the next run draws new"
+        " samples and grades everybody again"
     )
+    # One object with a text for each assignment.
+    return read_json(course / SEEDS, remedy, lambda d: {n: str.strip(s) for n, s in d.items()}, {})
 
 
 def grading_seed(course: Path, name: str) -> str:

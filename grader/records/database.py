@@ -7,6 +7,7 @@ is for a gradebook that several machines or many people use.
 import contextlib
 import logging
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,10 @@ def opened(address: str) -> Iterator[Gradebook]:
     api.get_alembic_version = newest_schema
     # It logs with a traceback what it raises.
     api.app_log = logging.Logger(__name__, logging.CRITICAL)
-    with explained(address), Gradebook(address) as gradebook:
-        yield gradebook
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with explained(address), Gradebook(address) as gradebook:
+            yield gradebook
 
 
 @contextlib.contextmanager

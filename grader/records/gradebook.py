@@ -6,8 +6,8 @@ penalties belong to people.
 """
 
 import contextlib
-import warnings
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 
@@ -30,14 +30,9 @@ from grader.records import database
 PATIENCE = 60
 
 
-@contextlib.contextmanager
-def open_gradebook(course: Path, db: str = "") -> Iterator[Gradebook]:
+def open_gradebook(course: Path, db: str = "") -> AbstractContextManager[Gradebook]:
     """A course's gradebook, created when it is not there."""
-    address = url(course, db)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with database.opened(address) as gradebook:
-            yield gradebook
+    return database.opened(url(course, db))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from nbgrader.api import Student
 from sqlalchemy import NullPool, create_engine, inspect, select
 
 from grader.base.errors import Refused
-from grader.base.files import write_whole
+from grader.base.files import read_json, write_whole
 from grader.intake.parsing import plain, unmarked
 from grader.judge.results import as_text, read_verdict
 from grader.records import database, gradebook
@@ -32,13 +32,8 @@ LONGEST = 128
 Facts = dict[str, dict[str, Any]]
 
 
-def students(course: Path, db: str = "") -> set[str]:
-    """The students in a gradebook; nobody where there is none. Nothing is made."""
-    return set(people(course, db))
-
-
 def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
-    """Students of a gradebook; nothing is made."""
+    """The students in a gradebook; nobody where there is none. Nothing is made."""
     address = gradebook.url(course, db)
     if (file := database.file_of(address)) and not file.is_file():
         return {}
@@ -55,19 +50,19 @@ def people(course: Path, db: str = "") -> dict[str, dict[str, str]]:
 def facts(course: Path) -> Facts:
     """Records of other systems: ``students``, ``collected`` and ``sent``.
 
-    The first by student; the others by assignment, or by system and assignment, and then by
-    student.
+    The first by student; the others by assignment, perhaps with a system, and then by student.
     """
-    path = course / FILE
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        parts = ("students", "collected", "sent")
-        return {p: {k: {**row} for k, row in facts.get(p, {}).items()} for p in parts}
-    except (ValueError, AttributeError, TypeError) as error:
-        raise Refused(
-            f"{path}: {error}. The file is damaged: put a copy of it back from a backup; without"
-            " one, move it away, and import the roster again"
-        ) from None
+    remedy = (
+        "put a copy of it back from a backup; without one, move it away, and import the roster"
+        " again"
+    )
+    parts = ("students", "collected", "sent")
+    return read_json(
+        course / FILE,
+        remedy,
+        lambda facts: {p: {k: {**row} for k, row in facts.get(p, {}).items()} for p in parts},
+        {},
+    )
 
 
 def keep(course: Path, known: Facts) -> None:
@@ -118,14 +113,14 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
                 table[new] = {**table.pop(old), **table.get(new, {})}
         if any(new in table for table in tables):
             keep(course, known_there)
-        changed = _rewrite(course, old, new, db) if old in students(course, db) else 0
+        changed = _rewrite(course, old, new, db) if old in people(course, db) else 0
         journal.unlink()
     return moved, changed
 
 
 def _may_rename(course: Path, old: str, new: str, db: str) -> None:
     there = [kind for kind in FOLDERS if (course / kind / old).is_dir()]
-    if not there and old not in students(course, db):
+    if not there and old not in people(course, db):
         raise Refused(
             f"neither {course} nor its gradebook knows a student {plain(old)!r}: the old name"
             " comes first"
@@ -139,10 +134,9 @@ def _may_rename(course: Path, old: str, new: str, db: str) -> None:
 
 
 def _assignments(course: Path, student: str, db: str) -> set[str]:
-    """All that a student has handed in, by folders and gradebook."""
     folders = [path for kind in FOLDERS for path in (course / kind / student).glob("*")]
     names = {path.name for path in folders if path.is_dir()}
-    if student in students(course, db):
+    if student in people(course, db):
         with gradebook.open_gradebook(course, db) as book:
             names |= {s.assignment.name for s in book.find_student(student).submissions}
     return names
@@ -169,10 +163,7 @@ def _move(course: Path, old: str, new: str) -> list[str]:
         if source.name == old:
             source.rmdir()
     for path in sorted(course.glob("defence/*/sheets.json")):
-        try:
-            sheets = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise Refused(f"{path} is damaged ({error}): remove {path.parent}") from None
+        sheets = read_json(path, f"remove {path.parent}", dict)
         for page in path.parent.glob("*/*.html"):
             if page.stem == old:
                 moved.append(_into(page, page.with_name(f"{new}.html"), course))

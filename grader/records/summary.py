@@ -1,7 +1,5 @@
 """Summary of a graded class: as text, as JSON, and as a CSV file."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -9,8 +9,6 @@ correlation: Guilford (1953, Educational and Psychological Measurement 13, 87-93
 of the same exercise are left out of the rest: they fall together, and would speak for each other.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
@@ -23,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from grader import authoring, card
+from grader.base.course import course as this_course
 from grader.base.errors import Refused
 from grader.base.files import recover, replaced, write_whole
 from grader.base.statistics import wilson
@@ -33,7 +32,7 @@ from grader.judge.feedback import inert_page
 from grader.judge.results import read_verdict
 from grader.records.course_folder import lock
 from grader.records.summary import sheet
-from grader.review import class_experiment, items
+from grader.review import items
 
 # With fewer students no share and no correlation says much; the numbers are shown all the same.
 FEW = 30
@@ -76,9 +75,7 @@ def analyse(
     The course folder of another term, ``beside``, is compared with. Without names, pseudonyms are
     drawn anew for each call.
     """
-    every = [source.stem for source in authoring.sources(root)]
-    if unknown := sorted({*names} - {*every}):
-        raise Refused(f"no assignment {', '.join(unknown)}; there are {', '.join(every)}")
+    every = authoring.known(root, names)
     if beside and beside.resolve() == course.resolve():
         raise Refused(f"{beside} is the same course folder: wanted that of another term")
     graded = {path.parent.name for path in course.glob("autograded/*/*/*.ipynb")}
@@ -97,7 +94,7 @@ def analyse(
     if no_names:
         random.SystemRandom().shuffle(people)
         shown = {one: f"student {n:0{len(str(len(people)))}}" for n, one in enumerate(people, 1)}
-    says = card.outcomes(root)
+    says, experiments = card.outcomes(root), this_course().experiments()
     outcomes, students = _outcomes(classes.values(), sorted(shown, key=shown.__getitem__), says)
     facts: dict[str, Any] = {
         "term": course.resolve().name, "beside": None, "no_names": no_names,
@@ -113,7 +110,7 @@ def analyse(
         "outcomes": outcomes,
         "students": {shown[student]: shares for student, shares in students.items()},
         "experiments": [e for n in classes if (
-            e := class_experiment.of_class(course, root, n, names=not no_names))],
+            e := experiments and experiments.of_class(course, root, n, names=not no_names))],
     }  # fmt: skip
     facts["mistakes"].sort(key=lambda row: -row["students"])
     if beside:
@@ -248,7 +245,6 @@ def _mistakes(name: str, class_: Class) -> list[dict[str, Any]]:
 
 
 def _together(classes: Iterable[Class], n: int) -> list[dict[str, Any]]:
-    """Pairs of misconceptions that two students or more have had both."""
     each: dict[str, set[tuple[str, str]]] = {}
     for class_ in classes:
         for student, answers in class_.items():
@@ -292,7 +288,6 @@ def _outcomes(
 
 
 def _compare(facts: dict[str, Any], then: Mapping[str, Any]) -> None:
-    """Put the other term's numbers into the rows of this one."""
     for part, keys, part_of, share in (
         ("requirements", ("exercise", "requirement"), "reached", "share"),
         ("mistakes", ("exercise", "mistake"), "students", "share"),
@@ -323,20 +318,13 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
         for r in facts["requirements"]
         if r["look"]
     ][:SAID]
-    report += [line for e in facts["experiments"] for line in class_experiment.lines(e)]
+    experiments = this_course().experiments()
+    report += [line for e in facts["experiments"] for line in experiments.lines(e)]
     return report + [
         f"  {m['students']:4d}  {m['exercise']}: {m['mistake']}"
         + (f", survives in {m['still']} of {m['again']}" if m["again"] else "")
         for m in facts["mistakes"][:SAID]
     ]
-
-
-def after_grading(course: Path, root: Path, name: str) -> Path | None:
-    """Write the page on an assignment that has just been graded, if there is anything to say."""
-    try:
-        return write(course, analyse(course, root, [name]))
-    except Refused:
-        return None
 
 
 def write(course: Path, facts: Mapping[str, Any]) -> Path:

@@ -22,8 +22,9 @@ RUN = 8
 LAYOUT = ("(", ")", ",")
 # Characters that stand for tokens, outside of all alphabets; two such planes are free for this.
 _FIRST = 0xF0000
-_SKIPPED = {token.NEWLINE, token.NL, token.INDENT, token.DEDENT, token.COMMENT, token.ENDMARKER,
-            token.ENCODING}  # fmt: skip
+_SKIPPED = {
+    getattr(token, kind) for kind in "NEWLINE NL INDENT DEDENT COMMENT ENDMARKER ENCODING".split()
+}
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ Intervals are of 95 %: of a share Wilson's, of the difference of two Newcombe's 
 Medicine 17, 873-890, method 10), else bootstraps over students.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -179,7 +179,13 @@ def _exchange(
         yield Remark(f"{inbound} can be listed by everybody, so students find and read each other's"
                      f" submissions: `chmod o-r {inbound}`")  # fmt: skip
     hand_ins, odd = handed_in(inbound)
-    if loose := [h.path.name for h in hand_ins if any(map(_writable, (h.path, *h.path.iterdir())))]:
+    loose = [
+        h.path.name
+        for h in hand_ins
+        for path in (h.path, *h.path.iterdir())
+        if not path.is_symlink() and path.stat().st_mode & stat.S_IWOTH
+    ]
+    if loose := list(dict.fromkeys(loose)):
         yield Remark(f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
                      " ask whoever it belongs to whether it is theirs")  # fmt: skip
     if odd:
@@ -294,11 +300,6 @@ def _room(folder: Path, what: str) -> Iterator[Remark]:
 def _may(path: Path, how: int) -> bool:
     """Tell whether this account may, under the name it acts by."""
     return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _writable(path: Path) -> bool:
-    """Tell whether everybody may write there, who gets there."""
-    return not path.is_symlink() and bool(path.stat().st_mode & stat.S_IWOTH)
 
 
 def _owner(path: Path) -> str:

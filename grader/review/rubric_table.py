@@ -1,7 +1,5 @@
 """The answers to a question as a table, for a marker who would rather have a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

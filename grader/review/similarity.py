@@ -22,14 +22,7 @@ from grader.base.files import write_whole
 from grader.cells import id_of, marks
 from grader.intake import matching, parsing
 from grader.judge.feedback import inert_page
-from grader.review.fingerprint import (
-    Alphabet,
-    Token,
-    leave_out,
-    of_code,
-    of_words,
-    passages,
-)
+from grader.review.fingerprint import Alphabet, Token, leave_out, of_code, of_words, passages
 
 # Name of the published solution beside a student; no folder can be called this.
 SOLUTION = "the published solution"
@@ -118,7 +111,10 @@ def compare(
         def weight(runs: Iterable[tuple[str, int]]) -> float:
             return sum(math.log1p(len(class_) / max(1, holders[run])) for run in runs)
 
-        mine, theirs = (_runs(answers) for answers in (one, other))
+        mine, theirs = (
+            {(grade_id, run) for grade_id, a in answers.items() for run in a.print_.hashes}
+            for answers in (one, other)
+        )
         smaller = min(weight(mine), weight(theirs))
         return weight(mine & theirs) / smaller if smaller else 0.0
 
@@ -131,10 +127,6 @@ def compare(
 
     return Similarities(name, len(class_), listed(combinations(class_, 2)),
                   listed((student, SOLUTION) for student in class_), left_out)  # fmt: skip
-
-
-def _runs(answers: dict[str, Answer]) -> set[tuple[str, int]]:
-    return {(grade_id, run) for grade_id, a in answers.items() for run in a.print_.hashes}
 
 
 def fingerprints(

@@ -4,8 +4,6 @@ Each answer has a key, which hides whose it is and belongs to one text: when a s
 another one, what was meant for the old text is not taken for the new one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -15,19 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.utils import is_solution
 
 from grader import authoring, rubrics
 from grader.base.errors import Refused
-from grader.base.files import write_whole
+from grader.base.files import read_json, write_whole
 from grader.cells import id_of
 from grader.judge.feedback import written_beside
 from grader.records import gradebook
 from grader.records.course_folder import lock
-from grader.review.agreement import Agreement, agreement
 
 SECOND = "second-marks"
+# Fewer pairs say little, and the interval is then too narrow rather than too wide.
+FEW = 30
+DRAWS = 2000
+REMEDY = "put a copy of it back from a backup, or move it away and mark again"
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,7 @@ class WrittenAnswer:
 
 def questions(root: Path, name: str) -> dict[str, rubrics.Rubric]:
     """The questions in writing of an assignment."""
-    names = [source.stem for source in authoring.sources(root)]
-    if name not in names:
-        raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
+    authoring.known(root, [name])
     if not (by_cell := rubrics.load(root, name)):
         raise Refused(f"{name}: {root / rubrics.FILE} has no rubric for it")
     return by_cell
@@ -161,7 +161,6 @@ class WrittenQuestion:
         )
 
     def _save(self, book: Gradebook, new: Sequence[tuple[WrittenMark, Grade]]) -> None:
-        """Into nbgrader's own columns, in one transaction."""
         with gradebook.transaction(book):
             for mark, grade in new:
                 grade.manual_score, grade.needs_manual_grade = sum(mark.given), False
@@ -172,13 +171,12 @@ class WrittenQuestion:
 class SecondLook(WrittenQuestion):
     """A sample of what has been marked, for a second marker who does not see those marks.
 
-    What the second marker gives stays out of the gradebook, in ``second-marks/`` of the course
-    folder.
+    What the second marker gives stays out of the gradebook, in the folder ``second-marks/``.
     """
 
     sample = 20
 
-    def agreement(self) -> Agreement:
+    def agreement(self) -> "Agreement":
         """Measure how far both agree, over all answers that both have marked."""
         with gradebook.open_gradebook(self.course, self.db) as book:
             first = [answer for answer, _ in super()._read(book).values()]
@@ -215,18 +213,66 @@ class SecondLook(WrittenQuestion):
         return self.course / SECOND / f"{self.name}.json"
 
     def _file(self) -> dict[str, dict[str, dict[str, Any]]]:
-        return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        return read_json(self._path, REMEDY, dict, {})
 
     def _theirs(self) -> dict[str, WrittenMark]:
-        """Marks by key."""
-        try:
-            rows = self._file().get(self.cell, {})
-            return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Refused(
-                f"{self._path} is damaged ({error}): put a copy of it back from a backup, or move"
-                " it away and mark again"
-            ) from None
+        def marks(file: dict[str, Any]) -> dict[str, WrittenMark]:
+            rows = file.get(self.cell, {}).items()
+            return {k: WrittenMark("", tuple(r["given"]), r["comment"], k) for k, r in rows}
+
+        return read_json(self._path, REMEDY, marks, {})
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Result of comparing two markers."""
+
+    n: int
+    more: float = 0.0  # what the second gives more than the first, on average
+    kappa: float | None = None  # with quadratic weights; None where both give all the same
+    interval: tuple[float, float] | None = None  # of 95 %
+
+    def line(self) -> str:
+        """In one line."""
+        if not self.n:
+            return "no answer has been marked by both"
+        line = f"n = {self.n}, second gives {self.more:+.2f} on average, "
+        if self.kappa is None or self.interval is None:
+            line += "kappa is undefined: each marker gave all of them the same points"
+        else:
+            low, high = self.interval
+            line += f"kappa {self.kappa:.2f} (95 % interval {low:.2f} to {high:.2f})"
+        if self.n < FEW:
+            line += f"; a small sample, below {FEW}: read the answers that differ, not the number"
+        return line
+
+
+def agreement(pairs: Sequence[tuple[float, float]]) -> Agreement:
+    """Compare two markers' points for each answer that both have marked.
+
+    Cohen (1968), Weighted kappa, Psychological Bulletin 70(4). With quadratic weights the
+    disagreement expected by chance is the mean squared difference over all pairs of one point of
+    each, which is both variances and the squared difference of the means. The interval is a
+    percentile bootstrap over answers.
+    """
+    if not pairs:
+        return Agreement(0)
+    points = np.array(pairs, dtype=float).T  # (2, n)
+    drawn = np.random.default_rng(0).integers(len(pairs), size=(DRAWS, len(pairs)))
+    (kappa,), others = _kappa(points[:, None]), _kappa(points[:, drawn])
+    more = float((points[1] - points[0]).mean())
+    if np.isnan(kappa):
+        return Agreement(len(pairs), more)
+    low, high = np.nanpercentile(others, (2.5, 97.5))
+    return Agreement(len(pairs), more, float(kappa), (float(low), float(high)))
+
+
+def _kappa(points: np.ndarray) -> np.ndarray:
+    """Of points (2, draws, n) the kappas (draws,); nan where nothing varies."""
+    first, second = points
+    chance = first.var(-1) + second.var(-1) + (first.mean(-1) - second.mean(-1)) ** 2
+    seen = ((first - second) ** 2).mean(-1)
+    return 1 - np.divide(seen, chance, out=np.full_like(seen, np.nan), where=chance > 0)
 
 
 def stands(mark: WrittenMark, answer: WrittenAnswer | None) -> bool:

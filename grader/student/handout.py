@@ -15,7 +15,7 @@ from pathlib import Path
 from grader import MANIFEST, assistants, authoring
 from grader.base.course import FILE, HERE, course
 from grader.base.errors import Refused
-from grader.base.files import recover, replaced
+from grader.base.files import read_json, recover, replaced
 from grader.checks.exercise import identifiers
 from grader.judge.sandbox_package import lay_out, parts
 from grader.student import library_apart, recording
@@ -26,22 +26,10 @@ ENGINE = ("__init__.py", "base", "checks", "cli", "py.typed")
 KEPT = "_build/records"
 # Of the grader only what reads a student's own notebook, for `course check` and `course reset`.
 OWN_NOTEBOOK = (
-    "assistants.py",
-    "authoring.py",
-    "card.py",
-    "cells.py",
-    "intake/__init__.py",
-    "intake/matching.py",
-    "intake/parsing.py",
-    "judge/__init__.py",
-    "judge/causes.py",
-    "judge/packages.py",
-    "judge/session.py",
-    "student/__init__.py",
-    "student/proof.py",
-    "student/reset.py",
-    "student/selfcheck.py",
-)
+    "assistants.py authoring.py card.py cells.py intake/__init__.py intake/matching.py "
+    "intake/parsing.py judge/__init__.py judge/causes.py judge/packages.py judge/session.py "
+    "student/__init__.py student/proof.py student/reset.py student/selfcheck.py"
+).split()
 BESIDE = ("LICENSE", "constraints.txt", "environment.yml", "pyproject.toml")
 README = """\
 # The exercises of the course
@@ -90,14 +78,10 @@ class Plan:
 
 def assignments(root: Path, asked: Sequence[str]) -> tuple[str, ...]:
     """Names of assignments, from names or their numbers; all when nothing is asked."""
-    names = [source.stem for source in authoring.sources(root)]
-    chosen = []
-    for name in asked or names:
-        match = [k for k in names if name in (k, k.partition("_")[0])]
-        if not match:
-            raise Refused(f"no assignment {name!r}; there are {', '.join(names)}")
-        chosen += match
-    return tuple(sorted(set(chosen)))
+    every = authoring.known(root)
+    numbered = {name.partition("_")[0]: name for name in every}
+    chosen = {numbered.get(name, name) for name in asked}
+    return tuple(sorted(chosen or every)) if authoring.known(root, chosen) else ()
 
 
 def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
@@ -114,7 +98,12 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
         for path in (folder.rglob("*") if folder.is_dir() else ())
         if (path.is_symlink() or path.is_file()) and "__pycache__" not in path.parts
     }
-    handed = _manifest(folder)
+    handed: dict[str, str] = read_json(
+        folder / MANIFEST,
+        "name another folder",
+        lambda facts: {str(name): str(digest) for name, digest in facts["files"].items()},
+        {"files": {}},
+    )
     if present and not handed:
         raise Refused(f"{folder} holds something else than a handout: name another folder")
     own = {name for name in handed if name in present} | {MANIFEST} & present
@@ -172,16 +161,6 @@ def files(
     content |= {n: (root / n).read_bytes() for n in BESIDE if (root / n).is_file()}
     content["README.md"] = README.encode()
     return content
-
-
-def _manifest(folder: Path) -> dict[str, str]:
-    try:
-        facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return {str(name): str(digest) for name, digest in facts["files"].items()}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refused(f"{folder / MANIFEST} is damaged ({error}): name another folder") from None
 
 
 def _digest(content: bytes) -> str:

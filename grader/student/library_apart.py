@@ -10,14 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.base.course import course
-from grader.base.reach import (
-    Symbol,
-    follow,
-    located,
-    mentioned,
-    reached,
-    statements,
-)
+from grader.base.reach import Symbol, follow, located, mentioned, reached, statements
 from grader.checks.exercise import BANK, find
 
 # An answer that only calls a function of the library has no more statements than these.
@@ -61,15 +54,16 @@ def _behind(symbol: Symbol) -> Iterator[Symbol]:
         if len(working) <= FEW:
             for statement in working:
                 called = mentioned(statement, symbol[0])
-                yield from (s for s in called if not s[0].startswith(ENGINE) and _function(s))
+                yield from (
+                    s
+                    for s in called
+                    if not s[0].startswith(ENGINE)
+                    and any(isinstance(definition, ast.FunctionDef) for definition in statements(s))
+                )
 
 
 def _refuses(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and all(isinstance(n, ast.Raise) for n in node.body)
-
-
-def _function(symbol: Symbol) -> bool:
-    return any(isinstance(node, ast.FunctionDef) for node in statements(symbol))
 
 
 def imported(source: str) -> set[Symbol]:
@@ -127,7 +121,6 @@ def _binds(node: ast.stmt) -> list[str]:
 
 
 def _import(node: ast.Import | ast.ImportFrom, kept: Collection[Symbol]) -> str:
-    """An import without what is not there."""
     if isinstance(node, ast.ImportFrom) and node.module == "__future__":
         return ""
     if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(course().package):

@@ -5,8 +5,6 @@ if the maker wants that shown. It is signed by a key made for it alone (Ed25519,
 can change the file and keep its key.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -70,9 +68,7 @@ class Proof(_Strict):
 def packed(path: Path, root: Path, points: Mapping[str, float]) -> Packed:
     """A notebook without its outputs, with the points that its own checks gave."""
     content = path.read_bytes()
-    submission = parsing.parse(content)
-    ids = [cell.metadata.get("submitted_id", "") for cell in submission.notebook.cells]
-    source = source_of(path.stem, root, ids)
+    source = source_of(path.stem, root, parsing.parse(content))
     if source is None:
         raise Refused(f"{path} is no notebook of this course: no assignment has its cells")
     notebook = parsing.document(content)
@@ -120,11 +116,7 @@ def short(key: str) -> str:
 
 
 def read(path: Path) -> tuple[Proof, str]:
-    """A proof and its key in short.
-
-    Raises:
-        Refused: It is no proof, or has been changed since it was signed.
-    """
+    """A proof and its key in short, unless it is none or has been changed since it was signed."""
     if not path.is_file():
         raise Refused(f"there is no file {path}")
     if path.stat().st_size > MOST:

@@ -22,14 +22,7 @@ from grader.checks.exercise import ANSWERS, BANK, Exercise, find
 from grader.checks.exercise import identifiers as every
 from grader.checks.grading import grade_source
 from grader.checks.recognition import composed
-from grader.checks.recorded import (
-    SEEDS,
-    SLICES,
-    SUFFIX,
-    Records,
-    Unrecorded,
-    returned_sketch,
-)
+from grader.checks.recorded import SEEDS, SLICES, SUFFIX, Records, Unrecorded, returned_sketch
 from grader.student.library_apart import answers
 
 # Answers without work: none earns a point.
@@ -178,11 +171,10 @@ def reference_source(exercise: Exercise) -> str:
 
 def stubs(exercise: Exercise) -> dict[str, str]:
     """Sources of answers without work, by what they do."""
-    return {what: _stub(exercise, line) for what, line in _STUBS.items()}
-
-
-def _stub(exercise: Exercise, line: str) -> str:
-    """Source of an answer that does as ``line`` says for each value that is to be returned."""
-    before, brace, rest = line.partition("{")
-    values = ", ".join([rest.rstrip("}")] * max(1, len(exercise.returns))) if brace else ""
-    return f"def {exercise.function}(*args, **kwargs):\n    {before}{values}\n"
+    sources = {}
+    for what, line in _STUBS.items():
+        # What is in braces stands there for each value that is to be returned.
+        before, brace, rest = line.partition("{")
+        values = ", ".join([rest.rstrip("}")] * max(1, len(exercise.returns))) if brace else ""
+        sources[what] = f"def {exercise.function}(*args, **kwargs):\n    {before}{values}\n"
+    return sources

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from grader.base.errors import Refused
 from grader.base.files import write_whole
-from grader.cells import graded, locked, marks
+from grader.cells import graded, id_of, locked
 from grader.intake.matching import defines
 from grader.intake.parsing import document, plain
 from grader.student.selfcheck import read, released
@@ -50,23 +50,21 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
     answer too, with ``every`` all released cells do. Else it is what is missing, and locked cells
     that were changed; answers stay.
     """
-    submission = read(path)
-    ids = [c.metadata.get("submitted_id", "") for c in submission.notebook.cells]
-    release = released(path.stem, root, ids)
+    release = released(path.stem, root, read(path))
     if release is None:
         raise Refused(f"{path} is the notebook of no assignment that is known here")
     try:
         notebook = document(path.read_bytes())
     except Exception as error:
         raise Refused(f"{path} is damaged: {plain(str(error), 200)}") from None
-    cells = {_mark(cell): cell for cell in release.cells if _mark(cell)}
+    cells = {id_of(cell): cell for cell in release.cells if id_of(cell)}
     chosen = _chosen(asked, cells) if asked else [m for m in cells if every or locked(cells[m])]
     result = Reset(path, notebook)
     for number, own in enumerate(release.cells):
-        places = [n for n, cell in enumerate(notebook.cells) if _mark(cell) == _mark(own)]
-        if places and _mark(own) in chosen:
+        places = [n for n, cell in enumerate(notebook.cells) if id_of(cell) == id_of(own)]
+        if places and id_of(own) in chosen:
             _give_back(result, places, own)
-        elif not places and (_mark(own) in chosen or not asked):
+        elif not places and (id_of(own) in chosen or not asked):
             _insert(result, own, release.cells[:number])
     return result
 
@@ -88,10 +86,10 @@ def _give_back(result: Reset, places: Sequence[int], own: NotebookNode) -> None:
     first, *copies = places
     if _content(cells[first]) != _content(own):
         cells[first] = _fresh(own, result.notebook, cells[first].get("id"))
-        result.done.append(f"`{_mark(own)}` is as it was handed out")
+        result.done.append(f"`{id_of(own)}` is as it was handed out")
     for place in copies:
         cells[place].metadata.pop("nbgrader")
-        result.done.append(f"a copy of `{_mark(own)}` is a cell of your own now")
+        result.done.append(f"a copy of `{id_of(own)}` is a cell of your own now")
 
 
 def _insert(result: Reset, own: NotebookNode, before: Sequence[NotebookNode]) -> None:
@@ -99,18 +97,20 @@ def _insert(result: Reset, own: NotebookNode, before: Sequence[NotebookNode]) ->
     cells = result.notebook.cells
     if not locked(own):
         for cell in reversed(cells):
-            if cell.cell_type == "code" and not _mark(cell) and defines(own) & defines(cell):
+            if cell.cell_type == "code" and not id_of(cell) and defines(own) & defines(cell):
                 cell.metadata["nbgrader"] = nbformat.from_dict(own.metadata["nbgrader"])
-                result.done.append(f"`{_mark(own)}` has its mark again")
+                result.done.append(f"`{id_of(own)}` has its mark again")
                 return
     place = 0
     for earlier in reversed(before):
-        known = [n for n, c in enumerate(cells) if _same(c, earlier)]
+        # By its mark, a text by its id.
+        key = id_of if id_of(earlier) else lambda cell: cell.get("id")
+        known = [n for n, c in enumerate(cells) if key(c) == key(earlier)]
         if known:
             place = known[0] + 1
             break
     cells.insert(place, _fresh(own, result.notebook))
-    result.done.append(f"`{_mark(own)}` was missing and is back")
+    result.done.append(f"`{id_of(own)}` was missing and is back")
 
 
 def _fresh(own: NotebookNode, notebook: NotebookNode, key: str | None = None) -> NotebookNode:
@@ -124,15 +124,5 @@ def _fresh(own: NotebookNode, notebook: NotebookNode, key: str | None = None) ->
     return cell
 
 
-def _same(cell: NotebookNode, own: NotebookNode) -> bool:
-    """Tell whether a cell is one of the release: by its mark, a text by its id."""
-    return _mark(cell) == _mark(own) if _mark(own) else cell.get("id") == own.id
-
-
 def _content(cell: NotebookNode) -> tuple[Any, ...]:
     return cell.cell_type, cell.source.strip(), cell.metadata.get("nbgrader")
-
-
-def _mark(cell: NotebookNode) -> str:
-    mark = marks(cell).get("grade_id")
-    return mark if isinstance(mark, str) else ""

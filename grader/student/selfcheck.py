@@ -12,7 +12,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,12 +119,13 @@ def read(path: Path) -> parsing.Submission:
         raise parsing.Unreadable(f"{path}: {error}") from None
 
 
-def source_of(name: str, root: Path | None, ids: Collection[str]) -> Path | None:
+def source_of(name: str, root: Path | None, submission: parsing.Submission) -> Path | None:
     """Origin of an assignment: its source, or its release where that is what there is.
 
-    The marks of cells, ``ids``, tell a notebook that has been renamed.
+    The marks of its cells tell a notebook that has been renamed.
     """
-    topics = {i.partition("-")[0] for i in ids}
+    cells = submission.notebook.cells
+    topics = {cell.metadata.get("submitted_id", "").partition("-")[0] for cell in cells}
     handed = sorted((course().library / "released").glob("*.ipynb"))
     releases = sorted(root.glob("exercises/*/*.ipynb")) if root else []
     for source in [*(authoring.sources(root) if root else ()), *handed, *releases]:
@@ -133,9 +134,9 @@ def source_of(name: str, root: Path | None, ids: Collection[str]) -> Path | None
     return None
 
 
-def released(name: str, root: Path | None, ids: Collection[str]) -> NotebookNode | None:
+def released(name: str, root: Path | None, submission: parsing.Submission) -> NotebookNode | None:
     """The release of an assignment: made anew from its source, or as a handout holds it."""
-    source = source_of(name, root, ids)
+    source = source_of(name, root, submission)
     if source is None or source.suffix == ".ipynb":
         return nbformat.read(source, as_version=4) if source else None
     return authoring.load(source, root or source.parent).release
@@ -154,8 +155,7 @@ def rehearse(
     submission = read(path)
     result = Rehearsal()
     cells = submission.notebook.cells
-    release = released(path.stem, root, [c.metadata.get("submitted_id", "") for c in cells])
-    if release is not None:
+    if (release := released(path.stem, root, submission)) is not None:
         cells = [cell for cell, _ in matching.align(submission, release)]
         result.take_writing(cells, release)
     result.notes = [parsing.plain(note) for note in [*submission.notes, *result.notes]]
@@ -238,7 +238,7 @@ class _Kernel:
 
 
 def _run(
-    session: Session[_Kernel],
+    session: Session,
     code: Sequence[NotebookNode],
     checks: Mapping[int, str],
     result: Rehearsal,

@@ -1,6 +1,5 @@
 """Publishing the solution of an assignment, once nobody can hand it in any more."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,25 +7,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader import authoring
-from grader.base.errors import Refused
 from grader.base.files import write_changed
 from grader.records.gradebook import open_gradebook
 
 
-@dataclass(frozen=True)
-class Last:
-    """Until when an assignment may be handed in; ``by`` is the student with the last extension."""
-
-    when: datetime
-    by: str = ""
-
-    def __str__(self) -> str:
-        whose = f", the extension of {self.by}" if self.by else ""
-        return f"{self.when:%Y-%m-%d %H:%M} UTC{whose}"
-
-
-def last_date(course: Path, name: str, db: str = "") -> Last | None:
-    """The due date of an assignment or the latest extension, None without either."""
+def last_date(course: Path, name: str, db: str = "") -> tuple[datetime, str] | None:
+    """The due date of an assignment or the latest extension, and whose; None without either."""
     if not db and not (course / "gradebook.db").exists():
         return None
     with open_gradebook(course, db) as book:
@@ -35,14 +21,16 @@ def last_date(course: Path, name: str, db: str = "") -> Last | None:
             return None
         later = [(s.duedate, s.student_id) for s in assignment.submissions if s.extension]
         when, by = max([(assignment.duedate, ""), *later], key=lambda date: date[0])
-    return Last(when.replace(tzinfo=UTC), by)
+    return when.replace(tzinfo=UTC), by
 
 
-def may_release(name: str, last: Last | None, now: datetime) -> str:
+def may_release(name: str, last: tuple[datetime, str] | None, now: datetime) -> str:
     """Why a solution is not to be released yet; empty where nothing speaks against it."""
     if last is None:
         return f"the gradebook has no due date of {name}"
-    return f"{name} may be handed in until {last}" if now <= last.when else ""
+    when, by = last
+    whose = f", the extension of {by}" if by else ""
+    return f"{name} may be handed in until {when:%Y-%m-%d %H:%M} UTC{whose}" if now <= when else ""
 
 
 def readable(solution: NotebookNode) -> NotebookNode:
@@ -54,13 +42,6 @@ def readable(solution: NotebookNode) -> NotebookNode:
         lines = cell.source.splitlines()
         cell.source = "\n".join(line for line in lines if line.strip() not in marks)
     return notebook
-
-
-def target(into: Path, name: str) -> Path:
-    """Where the solution goes."""
-    if into.exists() and not into.is_dir():
-        raise Refused(f"{into} is no folder")
-    return into / "solutions" / name / f"{name}.ipynb"
 
 
 def write(root: Path, name: str, path: Path) -> bool:

@@ -1,7 +1,5 @@
 """Judging a proof again: nothing in it is believed, and its code is a stranger's."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -88,11 +86,7 @@ def verify(
     limits: Limits | None = None,
     questions: int = QUESTIONS,
 ) -> list[Verified]:
-    """Judge each notebook again, run steps of the path again, and draw questions on each.
-
-    Raises:
-        Refused: An assignment that this course does not have, or a notebook that nobody can read.
-    """
+    """Judge each notebook again, run steps of the path again, and draw questions on each."""
     now = datetime.now(UTC) + timedelta(days=1)
     verified = []
     for one in proof.notebooks:
@@ -114,12 +108,15 @@ def verify(
                                   f" {', '.join(own)}")  # fmt: skip
         steps = [step for step in proof.path if step.exercise in reports]
         result.faults += _out_of_order(steps, now)
-        for step in _chosen(steps):
+        # Drawn anew each time, so that none can be forged in safety.
+        for step in random.SystemRandom().sample(steps, min(AGAIN, len(steps))):
             say(f"a check of {step.exercise} is run again")
             result.faults += _forged(step, one, assignment, forkserver)
         if questions:
             say(f"questions on {one.name} are drawn")
-            every = choose(drawn(_task(one), assignment, seed, forkserver).questions)
+            content = one.content.encode(errors="replace")
+            task = Task("proof", content, "", "", modules=one.modules)
+            every = choose(drawn(task, assignment, seed, forkserver).questions)
             result.questions = every[:questions]
     return verified
 
@@ -161,11 +158,6 @@ def _out_of_order(steps: Sequence[Step], now: datetime) -> Iterator[str]:
         yield "the path's times do not go forwards"
 
 
-def _chosen(steps: Sequence[Step]) -> Sequence[Step]:
-    """Steps that are run again: drawn anew each time, so that none can be forged in safety."""
-    return random.SystemRandom().sample(steps, min(AGAIN, len(steps)))
-
-
 def _forged(
     step: Step, one: Packed, assignment: authoring.Assignment, forkserver: ForkServer
 ) -> Iterator[str]:
@@ -182,8 +174,3 @@ def _forged(
     fallen = [row.name for row in report.rows if not row.passed] if report else None
     if report is None or fallen != step.fallen or abs(report.score - step.points) > 1e-9:
         yield f"{step.on[:16]}: the path's check of {step.exercise} comes out otherwise when run"
-
-
-def _task(one: Packed) -> Task:
-    """A packed notebook as a hand-in."""
-    return Task("proof", one.content.encode(errors="replace"), "", "", modules=one.modules)

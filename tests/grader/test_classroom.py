@@ -159,7 +159,7 @@ def test_the_grading_seed_is_kept_and_private(empty):
 def test_damaged_seeds_are_named(empty, content):
     course, _, room = empty
     (course / ".grading-seeds.json").write_text(content)
-    with pytest.raises(ValueError, match=r"\.grading-seeds\.json: .* is damaged"):
+    with pytest.raises(ValueError, match=r"\.grading-seeds\.json is damaged"):
         room()
 
 

@@ -12,7 +12,7 @@ from course_tests.grader.checks.mutation_report import Survey, survey
 from grader.authoring import Model
 from grader.base.errors import Refused
 from grader.checks.answer_proxy import AnswerProxy, Reply
-from grader.checks.compare import difference
+from grader.checks.compare import difference, misfit
 from grader.checks.exercise import Exercise, find, given_source, identifiers, namespace
 from grader.checks.grading import grade, grade_source, quiet
 from grader.checks.naming import AND
@@ -20,7 +20,7 @@ from grader.checks.recognition import bank_reports, recognise
 from grader.checks.report import Report
 from grader.checks.seeds import sample_seed
 from grader.checks.structure import copies
-from grader.checks.trial import UNREAD, Trial, shapes
+from grader.checks.trial import UNREAD, Trial
 from grader.student.recording import reference_source, stubs
 
 Grader = Callable[[Exercise, str, str], Report]
@@ -237,7 +237,7 @@ def _well_formed(exercise: Exercise) -> None:
     want = trial.want(*args)
     for answer in exercise.mistakes:
         reply = AnswerProxy.local(namespace(exercise, answer.source)).call(exercise.function, *args)
-        blank = "" if exercise.any_size else difference(shapes(reply.value), shapes(want))
+        blank = "" if exercise.any_size else misfit(reply.value, want, exact=True)
         if reply.error is not None or blank:
             raise Refused(
                 f"{exercise.id}: mistake {answer.name} gives itself away on the visible example:"

@@ -73,7 +73,7 @@ def test_what_is_refused_is_not_taken_apart_either(kind):
 
 
 THREADS = """
-import sys, threading, torch
+import _thread, sys, threading, torch
 from concurrent.futures import ThreadPoolExecutor
 from grader.checks.operator_recorder import Recorder
 class Own(threading.Thread):
@@ -85,6 +85,10 @@ with recorder:
     thread = Own()
     thread.start()
     thread.join()
+    done = _thread.allocate_lock()
+    done.acquire()
+    _thread.start_new_thread(lambda x: (x.lgamma(), done.release()), (torch.ones(2),))
+    done.acquire()
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(torch.sinc, [torch.ones(2)] * 4))
 print(*recorder.names)
@@ -93,4 +97,14 @@ print(*recorder.names)
 
 def test_what_runs_in_threads_is_seen_as_well():
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
-    assert {"aten::erf", "aten::sinc"} <= set(done.stdout.split()), done.stderr
+    assert {"aten::erf", "aten::lgamma", "aten::sinc"} <= set(done.stdout.split()), done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["aten::no_such", "aten::", "aten::name", "aten::__class__", "aten::a b", "aten::\0",
+     "aten::\ud800", "nonsense", ""],
+    ids=ascii,
+)  # fmt: skip
+def test_a_name_that_the_process_has_made_up_is_none_of_a_right_answer(name):
+    assert unusual([name, "aten::add"]) == [name]

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 
 import nbformat
 import pytest
@@ -269,7 +270,8 @@ def test_an_answer_is_shown_as_it_was_written_and_without_what_is_none():
 
 def test_a_change_is_told_by_the_lines_that_it_takes():
     own = unit.find([SPREAD], "answer")
-    found = {c.now: own.printed(c.first, c.last) for c in own.changes()}
+    lines = own.text.splitlines()
+    found = {c.now: dedent("\n".join(lines[c.first - 1 : c.last])) for c in own.changes()}
     assert found["return x / 2"] == "return x * 2  # twice"
     assert found["total = sum((helper(i) - k for i in range(q)))"].startswith("total = sum(\n")
     assert found["if total > 3 or k:"] == "if total > 3 and \\\n        k:"

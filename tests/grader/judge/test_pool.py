@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from grader.judge.forkserver import ForkServer, ForkServerLost, JudgeDied, WorkerFailed
+from grader.judge.forkserver import ForkServer, ForkServerLost, WorkerFailed
 from grader.judge.pool import Pool
 
 
@@ -39,6 +39,9 @@ class Work:
     def prepare(self):
         self.prepared += 1
         self.threads = torch.get_num_threads()
+
+    def lost(self, task, why):
+        return f"{task}: {why}"
 
 
 def judge_all(tasks, work, start, jobs):
@@ -78,7 +81,25 @@ def test_a_task_on_which_judges_die_stops_nobody_else(started):
         return task
 
     done = dict(judge_all(range(5), work, NoForkServer, 2))
-    assert isinstance(done.pop(2), JudgeDied) and done == {n: n for n in (0, 1, 3, 4)}
+    assert done.pop(2) == "2: the judge ended 2 times while at work on it"
+    assert done == {n: n for n in (0, 1, 3, 4)}
+
+
+def test_a_task_that_fails_stops_nobody_else(started):
+    done = dict(judge_all([1, 0, 2], lambda task, forkserver, judge: 2 // task, NoForkServer, 1))
+    assert done.pop(0).startswith("0: The grader itself failed: ZeroDivisionError")
+    assert done == {1: 2, 2: 1}
+
+
+def test_a_pool_that_is_entered_keeps_its_judges_for_the_same_work(started):
+    here = Work(lambda task, forkserver, judge: os.getpid())
+    with Pool(NoForkServer, 1) as pool:
+        (first,), (second,) = (dict(pool.judge_all(here, [n])).values() for n in (1, 2))
+        other = Work(here.judge)
+        ((_, third),) = pool.judge_all(other, [3])
+        assert first == second != third and started.started == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(third, 0)
 
 
 def test_a_lost_parent_is_started_again(started, tmp_path):

@@ -10,14 +10,13 @@ import torch
 
 from course_lib.book.results import cards, details
 from course_lib.cli import main
-from course_lib.experiments import get, load_records, one_seed, pooled, run
+from course_lib.experiments import class_experiment, get, load_records, one_seed, pooled, run
 from course_lib.experiments.pooled import ClassExperiment
 from course_lib.experiments.questions import Question, learned
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Experiment, Outcome, Size, experiment
 from course_tests.experiments import example_class
 from grader.base.errors import Refused
-from grader.review import class_experiment
 
 NAME = "line/steeper"
 WORD = "word"

@@ -268,7 +268,7 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys, du
     facts = grading(course).finished()
     assert facts["graded"] == 2 and "s1 handed in in the future" in facts["remarks"][0]
     before = dump(course)
-    assert roster.students(course) == {"s0", "s1"}
+    assert set(roster.people(course)) == {"s0", "s1"}
     asked = ["--course", str(course)]
     assert main(["rename", "s0", "s1", *asked]) == 2
     said = capsys.readouterr().err
@@ -283,7 +283,7 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys, du
     assert capsys.readouterr().out.endswith(
         "s0 is now called new: 3 folders, 1 submissions in the gradebook\n"
     )
-    assert roster.students(course) == {"new", "s1"}
+    assert set(roster.people(course)) == {"new", "s1"}
     after = dump(course)
     assert after != before
     assert sorted(after.replace("new", "s0").splitlines()) == sorted(before.splitlines())
@@ -293,4 +293,4 @@ def test_a_renamed_student_keeps_everything(crowd, grading, tmp_path, capsys, du
 
 
 def test_no_gradebook_knows_nobody_and_none_is_made(tmp_path):
-    assert roster.students(tmp_path) == set() and not (tmp_path / "gradebook.db").exists()
+    assert roster.people(tmp_path) == {} and not (tmp_path / "gradebook.db").exists()

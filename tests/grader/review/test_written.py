@@ -20,8 +20,7 @@ from grader import authoring, formgrader, rubrics
 from grader.base.errors import Refused
 from grader.records import gradebook, summary
 from grader.review import rubric_table, written
-from grader.review.agreement import agreement
-from grader.review.written import SecondLook, WrittenMark, WrittenQuestion
+from grader.review.written import SecondLook, WrittenMark, WrittenQuestion, agreement
 
 NAMES = [source.stem for source in authoring.sources(Path(__file__).parents[3])]
 NAME, CELL = "03_attention", "attention-saturates-written"

@@ -1,32 +1,75 @@
-"""``course prove`` and ``course verify``: a learner's answers, for whoever wants to see them."""
+"""``course check``, ``reset``, ``prove`` and ``verify``: what a learner does with a notebook."""
 
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.base.errors import Refused
-from grader.cli.common import FOUND_WRONG, Add, add_json, emit, say, sources
+from grader.cli.common import FOUND_WRONG, emit, say, sources, visible
+
+COMMANDS = """
+check: run a notebook from top to bottom and print the grader's verdict
+  also --json
+  notebook:Path         for example exercises/03_attention/03_attention.ipynb
+  --seconds N:int(120)   time limit of a cell in seconds (default: 120)
+reset: restore missing parts of a notebook, or one cell as it was handed out
+  also --dry-run --json
+  notebook:Path         for example exercises/03_attention/03_attention.ipynb
+  [cell]()              an exercise such as attention.scaled_dot_product, a cell's id, or a
+                        function; its cells are restored whole. Without it, answers are kept
+  --all                 restore every released cell whole
+prove: pack your answers into a signed file that others can verify
+  notebook...:Path      for example exercises/03_attention/…
+  --into FILE:Path(proof.json)   output file (default: proof.json)
+  --name NAME()          your name, if you want it in the file
+  --path                include the history of your checks, if ~/course-path.jsonl has it
+verify: grade a proof again, and print two questions about its code
+  also --json
+  proof:Path            a file that `course prove` made
+  --unsafe              run its code, which is a stranger's, without a sandbox: it can then read and
+                        write whatever you can
+"""
 
 
-def register(add: Add) -> None:
-    """Add the commands."""
-    prove = add("prove", run_prove, "pack your answers into a signed file that others can verify")
-    prove.add_argument(
-        "notebook", nargs="+", type=Path, help="for example exercises/03_attention/…"
-    )
-    prove.option("--into FILE", "output file (default: proof.json)", Path("proof.json"))
-    prove.option("--name NAME", "your name, if you want it in the file", "")
-    prove.flags(path="include the history of your checks, if ~/course-path.jsonl has it")
+def run_check(arguments: argparse.Namespace) -> int:
+    """Print each table, then the points."""
+    from grader.intake.parsing import Unreadable
+    from grader.student.selfcheck import rehearse
 
-    verify = add(
-        "verify", run_verify, "grade a proof again, and print two questions about its code"
-    )
-    verify.add_argument("proof", type=Path, help="a file that `course prove` made")
-    verify.flags(
-        unsafe="run its code, which is a stranger's, without a sandbox: it can then read and write"
-        " whatever you can"
-    )
-    add_json(verify)
+    if arguments.seconds < 1:
+        raise Refused(f"--seconds {arguments.seconds}: at least 1 is needed")
+    try:
+        result = rehearse(
+            arguments.notebook,
+            sources(),
+            arguments.seconds,
+            lambda text: None if arguments.json else print(f"{visible(text)}\n", flush=True),
+        )
+    except Unreadable as error:
+        raise Refused(str(error)) from None
+    except Refused as error:
+        raise Refused(f"{arguments.notebook}: {error}") from None
+    emit(arguments, result.data(), result.line)
+    return 0 if result.ready else FOUND_WRONG
+
+
+def run_reset(arguments: argparse.Namespace) -> int:
+    """Restore cells, and print where the old notebook was copied to."""
+    from grader.student import reset
+
+    if arguments.all and arguments.cell:
+        raise Refused("--all restores every cell: leave out the name of a cell")
+    plan = reset.plan(arguments.notebook, sources(), arguments.cell, every=arguments.all)
+    copy = None if arguments.dry_run else plan.write()
+    facts = {"notebook": str(plan.path), "done": plan.done, "kept": str(copy) if copy else None}
+    if not plan.done:
+        line = f"{plan.path} is complete; there is nothing to restore"
+    elif copy is None:
+        line = f"dry run: {len(plan.done)} changes to {plan.path}"
+    else:
+        line = f"{plan.path} was restored; the old version is in {copy}. Reload it if it is open"
+    emit(arguments, facts, *(f"  {sentence}" for sentence in plan.done), line)
+    return 0
 
 
 def run_prove(arguments: argparse.Namespace) -> int:
