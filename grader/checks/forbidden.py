@@ -84,6 +84,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_|corrcoef",
         functions=(
             "torch.nn.functional.normalize",
+            "torch.masked._ops.normalize",
             "torch.nn.functional.local_response_norm",
             "torch.nn.modules._functions.CrossMapLRN2d.forward",
         ),
@@ -241,7 +242,7 @@ _OTHER_ENGINES = (
     " _jit_pass_create_autodiff_subgraphs"
 ).split()
 _IN_PYTHON = (
-    "_decomp _refs _prims ao masked _numpy _inductor onnx nested nn/attention/flex_attention.py"
+    "_decomp _refs _prims ao _numpy _inductor onnx nested nn/attention/flex_attention.py"
     " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
     " distributed/tensor distributed/_tensor nn/utils/_expanded_weights ../functorch/einops"
     " ../sympy"

@@ -211,10 +211,16 @@ def shell() -> Shell:
     return instance
 
 
+class _Settings:
+    def __getattr__(self, name: str) -> bool:
+        """None of the compiler's settings is on."""
+        return False
+
+
 class AsWritten(ModuleType):
     """In the place of torch's compiler, much of which is among what is gone: does nothing."""
 
-    config = SimpleNamespace()
+    config = _Settings()
     compiled_autograd = SimpleNamespace(_disable=contextlib.nullcontext)
 
     def __getattr__(self, name: str) -> Any:
@@ -230,6 +236,9 @@ def as_written() -> None:
     compiler.set_stance = lambda *_, **__: contextlib.nullcontext()
     sys.modules[compiler.__name__] = torch._dynamo = compiler
     torch.compile = compiler.optimize
+    # Deterministic algorithms are a setting of the compiler's, too.
+    for name in ("torch._inductor", "torch._inductor.config"):
+        sys.modules[name] = AsWritten(name)
 
 
 @cache

@@ -25,6 +25,11 @@ grown = torch.nn.functional.interpolate(x, scale_factor=2.0, mode="linear")
 out, state = torch.nn.GRU(4, 4)(x)
 assert grown.shape[-1] == 8 and out.shape == x.shape
 print(torch.vmap(torch.sum)(x), torch.compile(torch.sum)(x), torch.eye(2).to_sparse())
+torch.use_deterministic_algorithms(True)
+torch.use_deterministic_algorithms(False)
+weights = torch.masked.softmax(x.detach(), -1, mask=x.detach() > 0)
+weights = torch.utils.checkpoint.checkpoint(torch.exp, weights, use_reentrant=False)
+assert weights.add(torch.baddbmm(x, x, x.mT @ x).new_empty(1).fill_(0)).shape == x.shape
 """
 
 # Between them they forbid every kind; each takes workers of its own.
