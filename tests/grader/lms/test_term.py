@@ -133,7 +133,7 @@ class Term:
             if not again and not number:
                 with patch.context() as broken:
                     Broken(broken, Path, "rename", 2)
-                    assert "goes on" in self.main(asked, 130)
+                    assert "to resume" in self.main(asked, 130)
             self.main(asked)
         there = self.course.glob(f"submitted/*/{NAME}/{NAME}.ipynb")
         assert {p.parts[-3]: p.read_bytes() for p in there} == self.notebooks
