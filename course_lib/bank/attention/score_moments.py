@@ -74,7 +74,7 @@ def other_scale(t: Trial) -> None:
     bare = t.values(t.call(d_head, std, 1.0, 0.5, scale=1.0))
     for scale in (None, 1 / d_head, t.integer(15, 40) / 100, 0.0):
         options = {} if scale is None else {"scale": scale}
-        got = t.values(t.call(d_head, std, 1.0, 0.5, **options))  # type: ignore[arg-type]
+        got = t.values(t.call(d_head, std, 1.0, 0.5, **options))
         factor = d_head**-0.5 if scale is None else scale
         for part, what in enumerate(("the mean", "the standard deviation")):
             note = f"scale {factor:.3g}"
