@@ -77,7 +77,6 @@ def files(rule: str, title: str, exercises: Sequence[Exercise] = ()) -> dict[str
 
 
 def _hints(exercise: Exercise) -> str:
-    """Of each requirement, then of each mistake that a check names."""
     lines = [f"- {p.says}: {p.hint}" for p in exercise.properties if p.hint]
     lines += [f"- the check names `{m.name}`: {m.hint}" for m in exercise.mistakes if m.hint]
     return f"### `{exercise.function}`\n\n" + "\n".join(lines) + "\n"

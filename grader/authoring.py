@@ -150,7 +150,6 @@ def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
 
 
 def _mark(notebook: NotebookNode, name: str, url: str, sentence: str) -> tuple[Exercise, ...]:
-    """Give every cell its nbgrader metadata and expand what is generated."""
     exercises: list[Exercise] = []
     pending: list[NotebookNode] = []
     for number, cell in enumerate(notebook.cells, 1):
@@ -224,7 +223,6 @@ def _tag(cell: NotebookNode, grade_id: str, **flags: Any) -> None:
 
 
 def _finish(notebook: NotebookNode, name: str) -> NotebookNode:
-    """Deterministic ids, no outputs: the same source gives the same bytes."""
     for ordinal, cell in enumerate(notebook.cells):
         digest = hashlib.sha256(f"{name}/{ordinal}".encode()).hexdigest()[:12]
         cell.id = marks(cell).get("grade_id", digest)[:64]

@@ -153,7 +153,6 @@ def _is_code(file, root):
 
 
 def changes(since):
-    """The files that differ from a revision, or are new."""
     commands = [
         "git diff --name-only --relative " + since,
         "git ls-files --others --exclude-standard",
@@ -238,7 +237,6 @@ def _library_is_whole():
 
 @pytest.fixture(scope="session", name="sees")
 def _sees():
-    """:func:`sees`, for its tests."""
     return sees
 
 
@@ -249,13 +247,11 @@ def _sampled():
 
 @pytest.fixture(scope="session", name="missing")
 def _missing():
-    """:func:`missing`, for tests further down, which cannot import it."""
     return missing
 
 
 @pytest.fixture(scope="session")
 def course_data():
-    """The folder with the real data sets that ``COURSE_DATA`` names."""
     named = os.environ.get("COURSE_DATA", "")
     if not named:
         missing("COURSE_DATA is not set")
@@ -276,7 +272,6 @@ def course_data():
 
 @pytest.fixture(scope="session")
 def built_book():
-    """The folder of the rendered book, as ``make book`` leaves it."""
     html = Path(__file__).parents[1] / "_build" / "html"
     if not (html / "index.html").exists():
         missing("the book is not built: run `make book`")
@@ -311,13 +306,11 @@ def chromium(launch):
     scope="session", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)]
 )
 def browser(request, launch):
-    """Each headless browser in turn."""
     return launch(request.param)
 
 
 @pytest.fixture(scope="session")
 def serve():
-    """Serve folders on loopback; returns the address of one."""
     with contextlib.ExitStack() as stack:
         yield lambda folder: stack.enter_context(browsing.serving(folder))
 
@@ -333,20 +326,17 @@ class Postgres:
         self.run("initdb", "-D", f"{folder}/data", "-A", "trust", "-U", "course", "--no-sync")
 
     def run(self, program, *arguments):
-        """Run one of the server's programs in the account that owns it."""
         subprocess.run(
             [self.programs / program, *arguments], check=True, capture_output=True,
             cwd=self.folder, user=self.owner,
         )  # fmt: skip
 
     def start(self):
-        """Start the server, and wait for it."""
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -k {self.folder}"
         log = f"{self.folder}/log"
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", settings, "start")
 
     def stop(self):
-        """Stop it in the middle of whatever it does."""
         self.run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-m", "immediate", "stop")
 
     def connect(self, name="postgres"):

@@ -53,7 +53,6 @@ def half(path):
 
 
 def lines_of_code(source):
-    """Lines that hold code: no blank, comment or docstring."""
     counted = set()
     previous = tokenize.NEWLINE
     skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
@@ -109,7 +108,6 @@ def sizes(copy):
 
 
 def both(folder):
-    """The sizes of the library's rooms, and of the grader as one."""
     inner = sizes(formatted(folder, GRADER)).values()
     return {**sizes(formatted(folder)), "grader": sum(inner, Counter())}
 
@@ -174,7 +172,6 @@ def public(tree):
 
 
 def described(docstring):
-    """Names that the section on arguments describes."""
     match = re.search(r"^( *)Args:\n(.*?)(?=^\1\S|\Z)", docstring, re.M | re.S)
     if not match:
         return set()

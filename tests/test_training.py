@@ -351,7 +351,6 @@ def test_a_piece_of_padding_alone_counts_for_nothing():
 
 
 def spoiled_from(first_bad, factor=math.nan):
-    """A loss that is multiplied by ``factor`` from a step on."""
     seen = []
 
     def spoiled(model, batch):

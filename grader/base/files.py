@@ -114,7 +114,6 @@ def recover(folder: Path) -> None:
 
 
 def _aside(folder: Path) -> Path:
-    """Where the old folder goes for a moment."""
     return folder.with_name(f".{folder.name}.old")
 
 

@@ -75,7 +75,6 @@ def reached(
 
 
 def _uses(symbol: Symbol, root: Path, *, bare: bool) -> tuple[str, set[Symbol]]:
-    """The code of a definition, and the names of the library in it."""
     module = _load(symbol[0], root)
     assert module is not None
     if (symbol[1], bare) not in module.uses:
@@ -180,7 +179,6 @@ def _imports(
 
 
 def _mentioned(node: ast.AST, module: _Module, root: Path, *, bare: bool) -> Iterator[Symbol]:
-    """The names of the library that a definition uses; ``bare`` leaves its decorators out."""
     own: dict[str, Symbol] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.Import | ast.ImportFrom):
@@ -203,7 +201,6 @@ def _mentioned(node: ast.AST, module: _Module, root: Path, *, bare: bool) -> Ite
 
 
 def _dotted(node: ast.AST) -> list[str]:
-    """``a.b.c`` as its parts, if a chain of attributes begins with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

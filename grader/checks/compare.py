@@ -121,7 +121,6 @@ def equal(got: Tensor, want: Tensor, slack: float = 1) -> Tensor:
 
 
 def _apart(got: complex, want: complex) -> str:
-    """Two numbers, with as many digits as it takes to see that they differ."""
     shown = next((d for d in (6, 9, 17) if f"{got:.{d}g}" != f"{want:.{d}g}"), 6)
     return f"{got:.{shown}g}, expected {want:.{shown}g}"
 

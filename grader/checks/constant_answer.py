@@ -50,7 +50,6 @@ def idle(calls: Sequence[Call], reference: Callable[..., Any]) -> str:
 
 
 def _told(value: Any) -> str:
-    """A constant in words; of what hardly anything is asked to return, the kind, too."""
     kinds = {str: f"the str {value!r}", type(None): kind(value)}
     return kinds.get(type(value), str(value))
 
@@ -64,7 +63,6 @@ def _refuses(reference: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
 
 
 def _common(calls: Iterator[Call]) -> list[set[tuple[str, Any]]]:
-    """Value of each component in all calls; nothing if one component is computed."""
     common: list[set[tuple[str, Any]]] = []
     for args, kwargs, value in calls:
         for index, part in enumerate(leaves(value)):

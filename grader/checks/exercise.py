@@ -166,7 +166,6 @@ class Exercise:
 
 
 def _said(function: Any) -> str:
-    """The sentence that a function's docstring is."""
     if not function.__doc__:
         raise ValueError(f"{function.__qualname__} needs a docstring of one sentence")
     return " ".join(inspect.cleandoc(function.__doc__).split("\n\n")[0].split())
@@ -258,7 +257,6 @@ def find(identifier: str) -> Exercise:
 
 @cache
 def _answered(identifier: str) -> Exercise:
-    """An exercise with its answers, or with the records that stand for them."""
     module = importlib.import_module(f"{BANK}.{identifier}")
     exercise, path = module.exercise, Path(str(module.__file__))
     assert isinstance(exercise, Exercise)

@@ -300,7 +300,6 @@ def _overriding(keys: Sequence[str], kernels: Mapping[str, Any]) -> list[Any]:
 
 @cache
 def _operators(pattern: str, library: str = r"\w+") -> tuple[str, ...]:
-    """Full names of torch's operators that match, of one of its libraries or of all."""
     matching = re.compile(f"{library}::(?:{pattern})").match
     return tuple(name for name in torch._C._dispatch_get_all_op_names() if matching(name))
 

@@ -100,7 +100,6 @@ def _with_others(rows: list[Row], came: Mapping[str, Came]) -> list[Row]:
 
 
 def _tried(exercise: Exercise, prop: Property, trial: Trial, examples: bool, reveal: bool) -> Row:
-    """The verdict on a property; it is open where nobody can tell."""
     with trial.proxy.refusing(exercise.forbidden, exercise.id):
         try:
             why = attempt(prop.run, trial)[1]

@@ -142,7 +142,6 @@ def hidden(names: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _origin(value: Any) -> str:
-    """The module that a value comes from, or that one of its classes does."""
     if isinstance(value, ModuleType):
         return value.__name__
     kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__

@@ -100,7 +100,6 @@ def _lines(before: str, after: str) -> tuple[str, str]:
 
 
 def _changed(tree: ast.Module) -> Iterator[str]:
-    """The source after every single change; the tree is as before in the end."""
     for parent, name, value in _places(tree):
         if isinstance(value, list):
             for i, item in enumerate(value):
@@ -220,7 +219,6 @@ def _hidden(node: ast.expr) -> list[ast.AST]:
 
 
 def _whole(node: ast.expr) -> int | None:
-    """The integer that an expression spells, also a negative one."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _whole(node.operand)
         return None if inner is None or inner == 0 else -inner

@@ -79,7 +79,6 @@ def unusual(names: Iterable[str]) -> list[str]:
 
 @cache
 def _operators() -> frozenset[str]:
-    """Full names of all that torch has, without overloads."""
     return frozenset(name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names())
 
 

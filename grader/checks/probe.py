@@ -222,7 +222,6 @@ def begin() -> None:
 
 
 def _resident() -> int:
-    """MiB of memory that this process has had at the same time."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 

@@ -38,7 +38,6 @@ def recognise(
 def _near(
     exercise: Exercise, verdicts: Sequence[bool | None], known: Mapping[str, Seen]
 ) -> Iterator[str]:
-    """The mistakes that by their verdicts may be the answer's, alone or with another one."""
     assumed = {name: [(own, True) for own, _ in seen] for name, seen in known.items()}
     pairs = [p for p in combinations(known, 2) if together(verdicts, *(assumed[n] for n in p))]
     for name, seen in known.items():

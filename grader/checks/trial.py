@@ -366,7 +366,6 @@ def _slope(
     direction: Tensor,
     cotangents: Sequence[Tensor | None],
 ) -> float:
-    """The central difference of what a call returns when one argument moves."""
     moved = [list(args), list(args)]
     for arguments, sign in zip(moved, (1, -1), strict=True):
         arguments[place] = args[place] + sign * step * direction

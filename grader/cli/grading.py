@@ -110,7 +110,6 @@ def run_matrix(arguments: argparse.Namespace) -> int:
 
 
 def _print_points(arguments: argparse.Namespace, models: Mapping[str, Model]) -> int:
-    """Print all shares of the named exercises; without names, only the faults of all."""
     from grader.checks.exercise import find, identifiers
 
     kept = instrument("grader.checks.matrix").kept
@@ -145,7 +144,6 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Cluster]:
-    """The judges; a local pool starts while this process is still importing."""
     many, walls = jobs(arguments), not arguments.unsafe
     from grader.judge import fast_imports, pool
 

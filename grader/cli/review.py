@@ -205,7 +205,6 @@ def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
 
 
 def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
-    """Typed points by criterion; None, with a printed reason, if they are invalid."""
     given = dict.fromkeys(range(1, len(rubric.criteria) + 1), 0.0)
     if typed in ("", "q"):
         return None

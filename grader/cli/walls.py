@@ -75,7 +75,6 @@ def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
 
 
 def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Remark]:
-    """Other faults that would stop grading."""
     from grader import authoring
     from grader.records import roster
     from grader.review import preflight

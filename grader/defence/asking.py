@@ -75,7 +75,6 @@ def _fallen(bench: Bench, before: list[bool], change: Change) -> tuple[list[int]
 
 
 def _looped(bench: Bench, change: Change) -> bool:
-    """Tell whether a change touches a loop that may then have no end."""
     return any(
         node.lineno <= change.first <= (node.end_lineno or 0)
         for node in ast.walk(bench.unit.tree)
@@ -120,7 +119,6 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
 
 
 def _traced(bench: Bench, draw: random.Random) -> Iterator[tuple[Input, Trace]]:
-    """Inputs for which the same lines run with other random numbers."""
     every = [*zip(inputs(bench.exercise.id), bench.traces, strict=True)]
     draw.shuffle(every)
     for one, (trace, *others) in every:

@@ -136,7 +136,6 @@ def _sound(form: Any) -> bool:
 
 
 def _recorder(mark: str) -> str:
-    """Calls of an answer with this mark."""
     text = (files("grader.defence") / "recorder.py").read_text(encoding="utf-8")
     return re.sub(r"(?<![.`])__(\w+?)__", rf"__\g<1>{mark}__", text)
 

@@ -120,7 +120,6 @@ class Defence:
         self.standing = self._read()
 
     def _read(self) -> dict[str, Sheet]:
-        """The sheets that were made before, of students who are still there."""
         recover(self.folder)
         path = self.folder / "sheets.json"
         remedy = f"remove {self.folder}, and all sheets are made again"

@@ -126,7 +126,6 @@ class Unit:
 
 
 def _globals(source: str) -> set[str]:
-    """The names that functions read and do not give a value to."""
     tables, names = [symtable.symtable(source, "<answer>", "exec")], set()
     while tables:
         table = tables.pop()
@@ -153,7 +152,6 @@ def find(sources: Iterable[str], function: str) -> Unit | None:
 
 
 def _data(node: ast.stmt) -> bool:
-    """Tell whether this gives a name to a number or the like, on which functions rely."""
     return isinstance(node, ast.Assign) and isinstance(node.value, (ast.Constant, ast.UnaryOp))
 
 

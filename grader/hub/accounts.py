@@ -70,7 +70,6 @@ def _account(place: HubSettings, name: str, group: str = "") -> None:
 
 
 def _ensure(folder: Path, mode: int) -> None:
-    """Make a folder; one that is there stays as it is."""
     if not folder.exists():
         folder.mkdir(parents=True)
         folder.chmod(mode)

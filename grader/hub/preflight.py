@@ -53,7 +53,6 @@ def _tools(place: HubSettings) -> Iterator[str]:
 
 
 def _course(place: HubSettings, root: Path) -> Iterator[str]:
-    """Tell whether hub and nbgrader mean the same course."""
     file = root / "nbgrader_config.py"
     here = re.search(r"course_id\s*=\s*[\"']([^\"']*)", file.read_text() if file.exists() else "")
     if here is None:
@@ -128,7 +127,6 @@ def _members(place: HubSettings) -> Iterator[str]:
 
 
 def _databases(place: HubSettings) -> Iterator[str]:
-    """Tell whether the accounts that write into a database reach it; root, or the grader."""
     code = "import sqlalchemy, sys; sqlalchemy.create_engine(sys.argv[1]).connect()"
     command = [str(place.bin / "python"), "-c", code]
     as_grader = partial(accounts.as_grader, place)

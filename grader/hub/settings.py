@@ -123,7 +123,6 @@ def read(file: Path) -> HubSettings:
 
 
 def _convert(value: object, kind: str, name: str, file: Path) -> object:
-    """A value as the field of that kind wants it."""
     if kind == "int" and type(value) is int:
         return value
     if kind == "Path" and isinstance(value, str):

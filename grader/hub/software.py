@@ -65,7 +65,6 @@ def _copy_library(place: HubSettings, root: Path) -> None:
 
 
 def _python(place: HubSettings, root: Path, say: Callable[[str], None]) -> None:
-    """Make the environment; one that was made from the same requirements stays."""
     made_from = b"".join((root / name).read_bytes() for name in ("pyproject.toml", _PARTS[1]))
     made_from += _EXTRAS.encode()
     stamp = place.software / "venv" / f".installed-{hashlib.sha256(made_from).hexdigest()[:16]}"

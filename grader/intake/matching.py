@@ -60,7 +60,6 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
 def _identify(
     submission: Submission, wanted: dict[str, NotebookNode]
 ) -> list[tuple[NotebookNode, str | None]]:
-    """Cell of the release for each submitted one; those that claim otherwise are noted."""
     by_source = {_text(c): i for i, c in wanted.items() if locked(c)}
     pairs: list[tuple[NotebookNode, str | None]] = []
     notes_of: dict[str, list[str]] = defaultdict(list)
@@ -114,7 +113,6 @@ def _which(places: list[int], cells: list[NotebookNode], own: NotebookNode) -> i
 
 
 def _restored(cell: NotebookNode, own: NotebookNode, notes: list[str]) -> NotebookNode:
-    """The release's cell, with the student's source where it is the student's to write."""
     clean = nbformat.from_dict(own)
     if cell.cell_type != own.cell_type:
         notes.append(f"The cell `{id_of(own)}` had become {cell.cell_type}.")

@@ -291,7 +291,6 @@ def document(content: bytes) -> NotebookNode:
 
 
 def _of_old(sheets: Any) -> list[Any]:
-    """The cells of nbformat 3: of each what is kept of a cell of today, and nothing else."""
     if not isinstance(sheets, list) or not all(
         isinstance(sheet, dict) and isinstance(sheet.get("cells"), list) for sheet in sheets
     ):

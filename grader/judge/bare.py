@@ -91,7 +91,6 @@ class Grader:
         return report
 
     def _beside(self, kinds: tuple[str, ...], cells: Sequence[str]) -> Session:
-        """A session without some kinds that has run the same cells."""
         bare = self.bare.get(kinds)
         if bare is not None and bare.ran != cells[: len(bare.ran)]:
             # A cell has turned out to be fatal since.

@@ -51,7 +51,6 @@ def inert_page(template: str, *styles: str, **content: Any) -> str:
 
 @cache
 def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str, str]:
-    """The template, its style sheet, and the hash by which the policy knows that one."""
     here = files("grader")
     style = "".join((here / sheet).read_text(encoding="utf-8") for sheet in styles)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -68,7 +67,6 @@ def _template(name: str, styles: tuple[str, ...]) -> tuple[jinja2.Template, str,
 
 
 def _with_code(text: str) -> Markup:
-    """A text, escaped, in which what stands between backticks is code."""
     parts = enumerate(text.split("`"))
     return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(p) for n, p in parts)
 

@@ -94,7 +94,6 @@ def provide(needs: Iterable[str]) -> None:
 
 
 def _settle() -> None:
-    """Be ready to be forked."""
     from grader.checks.forbidden import library_code
 
     library_code()

@@ -104,8 +104,6 @@ class JudgeProcess:
 
 
 class _JudgeServer(contextlib.ExitStack):
-    """The side of the process: answers requests, one after the other, by a pool that it keeps."""
-
     pool: tuple[bool, Pool] | None = None
 
     def handle(
@@ -135,7 +133,6 @@ class _JudgeServer(contextlib.ExitStack):
 
 @lru_cache(maxsize=1)
 def _marker(assignment: str, seed: str, limits: Limits) -> Marker:
-    """The marker of a run; of the next one the library may have changed."""
     from grader.judge.marking import Marker
 
     return Marker(checkout(), assignment, seed, limits)

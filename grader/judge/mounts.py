@@ -73,7 +73,6 @@ def _of_python() -> tuple[tuple[str, str], ...]:
 
 
 def _home(path: str) -> str:
-    """The path with links in its folder resolved; it may be a link itself."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
@@ -82,7 +81,6 @@ def _inside(path: str, folders: Iterable[str]) -> bool:
 
 
 def _loaded() -> list[str]:
-    """The libraries that the loader knows by its own list."""
     try:
         listed = Path("/etc/ld.so.cache").read_bytes()
     except OSError:

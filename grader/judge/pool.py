@@ -119,7 +119,6 @@ class Pool:
         return [judge for judge in self.judges if judge.task is not None]
 
     def _result(self, judge: _Judge) -> tuple[str, Any, Any, int]:
-        """Result of a judge's task; a new judge is put in the place of a dead one."""
         task, tried = judge.task, judge.tried
         judge.task = None
         try:
@@ -158,7 +157,6 @@ class Pool:
         return _Judge(process, ours)
 
     def _serve(self, parent: int, link: Connection, other_end: Connection, number: int) -> None:
-        """In a judge's process: judge what comes, until the other side hangs up."""
         assert self.work is not None and self.forkserver is not None
         die_with_parent()
         if os.getppid() != parent:
@@ -185,7 +183,6 @@ class Pool:
             link.send(answer)
 
     def _hand_out(self, waiting: deque[tuple[Any, int]]) -> None:
-        """Give whoever is idle the next of what waits."""
         for judge in self.judges:
             if judge.task is None and waiting:
                 judge.task, judge.tried = waiting.popleft()

@@ -85,7 +85,6 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "
 
 
 def _seal(path: str, attributes: int, *, deep: bool = True) -> None:
-    """Make a mount read-only and the like, with all mounts below it."""
     wanted = struct.pack("QQQQ", attributes, 0, 0, 0)
     flags = _AT_RECURSIVE if deep else 0
     number = ctypes.c_long(_SYS_MOUNT_SETATTR)

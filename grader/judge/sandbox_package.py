@@ -122,7 +122,6 @@ def _stand_in(place: Path, module: Path) -> str:
 
 
 def _constants(module: Path) -> str:
-    """The module's public constants as source, read without importing it and what it imports."""
     lines = []
     for node in ast.parse(module.read_bytes()).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -72,7 +72,6 @@ class Collector:
                 self.report["not_collected"].append(f"{work.people.called(student)}: {error}")
 
     def _choose(self, student: str, entries: Sequence[ArchiveFile]) -> HandIn:
-        """The latest attempt with a notebook, and in it the assignment's."""
         groups = sorted({e.group for e in entries})
         if len(groups) > 1:
             raise Refused(
@@ -134,7 +133,6 @@ class Collector:
         return self._utc(times.read(text))
 
     def _place(self, student: str, hand_in: HandIn, before: str) -> None:
-        """Find out whether a hand-in is new, and what it would take the place of."""
         files = self._contents(hand_in)
         sums = [(name, hashlib.sha256(files[name]).hexdigest()) for name in sorted(files)]
         hand_in.digest = hashlib.sha256(repr(sums).encode()).hexdigest()

@@ -172,7 +172,6 @@ def read(path: Path, encoding: str = "", *, even: bool = True) -> CsvTable:
 
 
 def _cells(path: Path, text: str, separator: str) -> tuple[list[list[str]], list[str]]:
-    """Split a text into cells as they stand, and the ends of rows."""
     cell = re.compile(
         rf'((?:"[^"]*(?:""[^"]*)*"(?!"))?[^{separator}\r\n]*)({separator}|\r\n|\r|\n|\Z)'
     )

@@ -123,7 +123,6 @@ class Exporter:
             ]
 
     def _head(self) -> int:
-        """Number of rows of nobody: the header, and in Canvas those down to the points."""
         head, key = 1, self.table.find(self.headers.get("key", ()))
         while self.form.points and key is not None and head < len(self.table.rows):
             if self.table.values(head)[key]:
@@ -222,7 +221,6 @@ class Exporter:
             self.table.put(change.line, update, "1")
 
     def _pack(self, assignment: str, student: str, said: Mapping[str, str], before: str) -> None:
-        """Add a student's page of feedback, if it is another one than was packed last."""
         page = self.course / "feedback" / student / assignment / f"{assignment}.html"
         digest = hashlib.sha256(page.read_bytes()).hexdigest() if page.is_file() else before
         if digest == before:
@@ -284,7 +282,6 @@ class Exporter:
 
 
 def _scores(course: Path, db: str, wanted: Mapping[str, str]) -> dict[str, dict[str, Score]]:
-    """Scores by assignment and student; of all assignments, or of those named."""
     with gradebook.open_gradebook(course, db) as book:
         names = [assignment.name for assignment in book.assignments]
         if unknown := sorted(set(wanted) - set(names)):

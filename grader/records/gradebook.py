@@ -119,7 +119,6 @@ def write(
 
 
 def _notebook(gradebook: Gradebook, name: str, student: str) -> SubmittedNotebook:
-    """The rows of a submission, made where they are missing; nbgrader's own calls commit each."""
     db = gradebook.db
     released = gradebook.find_notebook(name, name)
     try:

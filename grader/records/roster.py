@@ -143,7 +143,6 @@ def _assignments(course: Path, student: str, db: str) -> set[str]:
 
 
 def _move(course: Path, old: str, new: str) -> list[str]:
-    """Move folders one by one; what is moved already is not there any more."""
     moved = []
     for kind in FOLDERS:
         source = course / kind / old

@@ -60,7 +60,6 @@ def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, 
 
 
 def _distribution(scores: Sequence[float], top: float) -> list[dict[str, float]]:
-    """Scores in each tenth of the points; full points are counted by themselves."""
     edges = [top * n / BINS for n in range(BINS + 1)]
     bins = [
         {"from": low, "below": high, "count": sum(low <= s < high for s in scores)}

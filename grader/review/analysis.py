@@ -165,7 +165,6 @@ def _answers(cells: Iterable[Mapping[str, Any]]) -> dict[str, GradedAnswer]:
 
 
 def _of(class_: Class) -> dict[str, list[GradedAnswer | None]]:
-    """Answers by exercise, in the order of students; None where somebody has none."""
     identifiers = dict.fromkeys(i for answers in class_.values() for i in answers)
     return {i: [answers.get(i) for answers in class_.values()] for i in identifiers}
 

@@ -79,7 +79,6 @@ def of_words(text: str) -> list[Token]:
 
 
 def _own_names(tree: ast.AST | None) -> set[str] | None:
-    """Names that the code binds; None where it cannot be read."""
     if tree is None:
         return None
     own: set[str] = set()
@@ -96,7 +95,6 @@ def _own_names(tree: ast.AST | None) -> set[str] | None:
 
 
 def _documents(tree: ast.AST | None) -> set[tuple[int, int]]:
-    """Where docstrings and other strings that do nothing begin."""
     return {
         (node.lineno, node.col_offset)
         for node in (ast.walk(tree) if tree else ())

@@ -298,7 +298,6 @@ def _room(folder: Path, what: str) -> Iterator[Remark]:
 
 
 def _may(path: Path, how: int) -> bool:
-    """Tell whether this account may, under the name it acts by."""
     return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
 
 

@@ -159,7 +159,6 @@ def solution_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
 
 
 def _answers(submission: parsing.Submission, release: NotebookNode) -> dict[str, NotebookNode]:
-    """Answers by cell, and all other cells that a student has written as one more."""
     cells, more = {}, []
     released = {cell.source.strip() for cell in release.cells}
     for cell, own in matching.align(submission, release):

@@ -114,7 +114,6 @@ class WrittenQuestion:
     def _read(
         self, book: Gradebook, only: Collection[str] | None = None
     ) -> dict[str, tuple[WrittenAnswer, Grade]]:
-        """Answers and their rows by student, of those named or of everybody."""
         submissions = []
         if only is None:
             try:

@@ -95,7 +95,6 @@ def files(start: Collection[Symbol], emptied: Collection[Symbol]) -> dict[str, b
 
 
 def _part(module: str, path: Path, kept: Collection[Symbol], emptied: Collection[Symbol]) -> str:
-    """The text of a module with those of its definitions that are kept."""
     source = path.read_text(encoding="utf-8")
     if (module, "*") in kept:
         return source
@@ -133,7 +132,6 @@ def _import(node: ast.Import | ast.ImportFrom, kept: Collection[Symbol]) -> str:
 
 
 def _text(node: ast.stmt, lines: Sequence[str]) -> str:
-    """A statement as it stands, with the comment above it."""
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]) - 1
     while first and lines[first - 1].startswith("#"):
         first -= 1

@@ -59,7 +59,6 @@ def files(
 
 
 def _stood_in(exercise: Exercise, emptied: Collection[Symbol]) -> list[str]:
-    """The functions of which only records are left: those that answer, the reference first."""
     module = vars(importlib.import_module(f"{BANK}.{exercise.id}"))
     there = sorted(
         name

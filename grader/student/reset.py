@@ -93,7 +93,6 @@ def _give_back(result: Reset, places: Sequence[int], own: NotebookNode) -> None:
 
 
 def _insert(result: Reset, own: NotebookNode, before: Sequence[NotebookNode]) -> None:
-    """A cell that is missing: an answer that only lost its mark gets it back, others are put in."""
     cells = result.notebook.cells
     if not locked(own):
         for cell in reversed(cells):
@@ -114,7 +113,6 @@ def _insert(result: Reset, own: NotebookNode, before: Sequence[NotebookNode]) ->
 
 
 def _fresh(own: NotebookNode, notebook: NotebookNode, key: str | None = None) -> NotebookNode:
-    """A released cell with an id that no other cell of the notebook has."""
     cell = nbformat.from_dict(own)
     taken = {other.get("id") for other in notebook.cells}
     if notebook.nbformat_minor < 5:

@@ -177,8 +177,6 @@ def rehearse(
 
 
 class _Kernel:
-    """A student's kernel, in a folder of its own with what is handed in."""
-
     until = float("inf")
 
     def __init__(self, seconds: float, modules: Mapping[str, str]) -> None:

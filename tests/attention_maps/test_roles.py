@@ -13,7 +13,6 @@ EVEN = (BATCH.keep / BATCH.keep.sum(1, keepdim=True))[:, None].expand(-1, LENGTH
 
 
 def follow(links):
-    """A head that attends to what is linked, and evenly where nothing is."""
     share = links / links.sum(-1, keepdim=True).clamp(min=1)
     return torch.where(links.any(-1, keepdim=True), share, EVEN)
 

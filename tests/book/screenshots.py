@@ -16,7 +16,6 @@ MOST, WIDTH = 80_000, 1000
 
 
 def shrink(source: Path, target: Path) -> int:
-    """Write a picture with as many colours as fit; its bytes."""
     with Image.open(source) as opened:
         picture = opened.convert("RGB")
     if picture.width > WIDTH:

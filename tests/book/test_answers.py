@@ -36,8 +36,6 @@ LISTING = re.compile(r"```\{literalinclude\} (\S+)\n(?:\S.*\n)*?:pyobject: (\S+)
 
 @dataclass(frozen=True)
 class Shown:
-    """A function that a reader can copy, with the code that it needs."""
-
     name: str
     source: str
     function: Any

@@ -32,7 +32,6 @@ CODE = "```{{code-cell}}\n:tags: [hide-input]\n%time\n{}\nopen('../results')\n``
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout with one module, one page and one record."""
     root = tmp_path / "checkout"
     files = {
         "course_lib/numbers_of.py": MODULE,
@@ -94,7 +93,6 @@ def test_what_a_page_reaches_changes_its_key(checkout, name, old, new, pages):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """Stand in for Sphinx: notes the calls and leaves what Sphinx leaves."""
     calls = []
 
     def run(root, folder, echo):

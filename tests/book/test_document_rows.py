@@ -328,7 +328,6 @@ def test_the_books_rows_are_in_order():
 
 
 def directive(page, name, srcdir):
-    """A directive of the page, and the files that it watches."""
     watched = []
     env = SimpleNamespace(
         srcdir=str(srcdir), note_dependency=watched.append, docname="book/results"

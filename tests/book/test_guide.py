@@ -31,8 +31,6 @@ def blocks(page, label):
 
 
 class Reader:
-    """Somebody who types what the page says, in a clone of the course."""
-
     def __init__(self, folder):
         self.folder, self.said, self.told = folder, "", ""
         home = folder.parent / "home"
@@ -54,7 +52,6 @@ class Reader:
         self.said = done.stdout
 
     def starts(self, line):
-        """Jupyter, whose browser is ours; its address."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -19,8 +19,6 @@ BOOK = ROOT / "book"
 
 
 class Page(HTMLParser):
-    """The elements of a page, with their attributes and their text."""
-
     def __init__(self, path):
         super().__init__()
         self.elements = []

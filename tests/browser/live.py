@@ -163,8 +163,6 @@ def draw_texts(n: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Live:
-    """How a figure with a model that computes in the page is measured."""
-
     model: str
     compute: str
     step: str
@@ -185,7 +183,6 @@ class Live:
         return [apart(self.twin(**i), o) for i, o in zip(inputs, found, strict=True)]
 
     def steps(self, page: Any, given: dict[str, Any]) -> float:
-        """Count steps a second, until half a second has gone."""
         return float(
             page.evaluate(
                 f"""(given) => {{
@@ -223,7 +220,6 @@ FIGURES = {
 
 
 def apart(mine: Any, theirs: Any) -> float:
-    """The largest difference of two nested results."""
     if isinstance(mine, dict):
         if mine.keys() != theirs.keys():
             raise ValueError(f"one has {sorted(mine)}, the other {sorted(theirs)}")
@@ -236,7 +232,6 @@ def apart(mine: Any, theirs: Any) -> float:
 
 
 def live(html_dir: Path, browser: Any = None) -> dict[str, dict[str, Any]]:
-    """Measure each figure of a built book that has a model in it."""
     shown = {
         name: path.relative_to(html_dir).as_posix()
         for path in sorted(html_dir.rglob("*.html"), reverse=True)

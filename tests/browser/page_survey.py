@@ -77,7 +77,6 @@ _ALIKE = 10
 
 
 def pages(html_dir: Path) -> list[str]:
-    """The pages of a built book, as addresses relative to it."""
     return sorted(path.relative_to(html_dir).as_posix() for path in html_dir.rglob("*.html"))
 
 
@@ -108,7 +107,6 @@ def survey(
     schemes: Sequence[str] = ("light", "dark"),
     look: Callable[[str, Any], None] = lambda page, window: None,
 ) -> dict[str, Any]:
-    """Open pages in Chromium."""
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError:

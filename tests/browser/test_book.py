@@ -29,8 +29,6 @@ def test_figures_are_numbered_within_their_chapter():
 
 
 class Visit:
-    """One page in one window, and what it asked of other hosts."""
-
     def __init__(self, chromium, address):
         self.outside = []
         self.base = address

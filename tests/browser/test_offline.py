@@ -35,7 +35,6 @@ def site(built_book, tmp_path):
 
 @pytest.fixture
 def page(browser):
-    """A tab; any error of a page fails the test."""
     with browser.new_context() as context:
         page = context.new_page()
         errors = []

@@ -47,7 +47,6 @@ class Visits:
         self.wrong = {}
 
     def new_context(self, **shape):
-        """A window's context, heard from before anything is loaded."""
         context = self.chromium.new_context(**shape)
         self.heard = []
         context.on("console", self._console)

@@ -10,7 +10,6 @@ from course_lib.drawings.style import page_style, rules
 
 
 def everything(s):
-    """One of each element, with room around it."""
     s.panel(0, 0, s.width, 240, "head 1")
     grid = s.cells(40, 50, [[1, -2], [0.5, None]], "query", w=40, thick=True, cut=1)
     s.name(grid, "query *q*_{t}", "(2, 2)", role="query", side="below")

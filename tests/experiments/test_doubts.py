@@ -28,7 +28,6 @@ def curve(arm, seed, *values, **columns):
 
 
 def near(finished, seeds=range(3)):
-    """Two arms that hardly differ."""
     return [
         replace(record(arm, seed, 0.3 + 0.001 * (-1) ** seed * (arm == "big")), finished=finished)
         for seed in seeds

@@ -17,7 +17,6 @@ TINY = replace(TINY, n_layers=1, batch_size=4, epochs=2, steps=2, warmup=1)
 
 
 def matches(brackets):
-    """The rule for brackets, written the slow way."""
     open_ = 0
     for bracket in brackets:
         open_ += 1 if bracket == FIRST_WORD else -1

@@ -38,7 +38,6 @@ def record(arm, seed, score, size="cpu", **results):
 
 
 def runs(gain, seeds=range(3), base=0.3):
-    """Two arms; the gain grows by a thousandth with each seed."""
     return [
         record(arm, seed, base + 0.01 * seed + (gain + 0.001 * seed) * (arm == "big"))
         for seed in seeds

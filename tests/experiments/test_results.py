@@ -83,7 +83,6 @@ def test_generated_data_is_the_same_as_then():
 
 
 def again(folder, experiment, arm):
-    """A record of seed 0, and the same run anew."""
     what = EXPERIMENTS[experiment]
     run(what, arms=[arm], seeds=[0], results_dir=folder, runs_dir=folder / "runs", progress=False)
     (made,) = load_records(folder)

@@ -106,8 +106,6 @@ def blank_gradebook(tmp_path_factory):
 
 @pytest.fixture
 def judge(assignment, forkserver):
-    """Judge a notebook given as an object or as bytes."""
-
     def run(notebook, limits=None):
         content = notebook if isinstance(notebook, bytes) else nbformat.writes(notebook).encode()
         submission = parsing.parse(content)
@@ -149,7 +147,6 @@ def others(assignment, first):
 
 @pytest.fixture(scope="session")
 def checkout(tmp_path_factory, root):
-    """A checkout whose one assignment is an essay, graded by hand."""
     folder = tmp_path_factory.mktemp("checkout")
     for name in ("pyproject.toml", "nbgrader_config.py"):
         (folder / name).write_text((root / name).read_text())
@@ -161,7 +158,6 @@ def checkout(tmp_path_factory, root):
 
 @pytest.fixture
 def essay(tmp_path, checkout, lasting, blank_gradebook):
-    """Hand in an essay, grade it, and read its row."""
     release = authoring.load(checkout / "solutions" / ESSAY / f"{ESSAY}.md", checkout).release
     folder = tmp_path / "submitted" / "ada" / ESSAY
     folder.mkdir(parents=True)
@@ -195,8 +191,6 @@ def essay(tmp_path, checkout, lasting, blank_gradebook):
 
 
 class Run:
-    """A `course grade` at work."""
-
     def __init__(self, process, course):
         self.process, self.course = process, course
 
@@ -204,7 +198,6 @@ class Run:
         return len(list(self.course.glob("autograded/*/*/verdict.json")))
 
     def reach(self, many):
-        """Wait until so many verdicts stand."""
         while self.verdicts() < many:
             assert self.process.poll() is None, self.process.stderr.read()
             time.sleep(0.02)
@@ -214,7 +207,6 @@ class Run:
         self.process.wait()
 
     def finished(self, wanted=0):
-        """Its facts, or, where it ends in another way, what it complains of."""
         said, self.complaint = self.process.communicate(timeout=500)
         assert self.process.returncode == wanted, self.complaint
         return json.loads(said) if wanted == 0 else self.complaint
@@ -222,7 +214,6 @@ class Run:
 
 @pytest.fixture
 def grading(root):
-    """Start `course grade` on a course folder; it ends with the test."""
     running = []
 
     def start(course, *more, on=(), **environment):
@@ -279,8 +270,6 @@ def dump():
 
 
 class Crowd(NamedTuple):
-    """A course folder, who has submitted there, and the gradebook it comes to."""
-
     course: Path
     names: list[str]
     undisturbed: str

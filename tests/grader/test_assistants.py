@@ -15,7 +15,6 @@ NAME = "03_attention"
 
 @pytest.fixture
 def ruled(checkout, root, tmp_path):
-    """The assignment of a checkout whose configuration names a rule."""
     (tmp_path / "solutions").symlink_to(root / "solutions")
     (tmp_path / "pyproject.toml").symlink_to(root / "pyproject.toml")
     config = (root / "nbgrader_config.py").read_text()

@@ -37,7 +37,6 @@ def test_solutions_earn_full_points_from_top_to_bottom(root, name):
 
 
 def run(cells):
-    """Execute code cells one after the other, with one set of names."""
     names = {"__name__": "__main__"}
     for number, source in enumerate(cells, 1):
         exec(compile(source, f"cell {number}", "exec"), names)

@@ -90,7 +90,6 @@ def body(function):
 
 
 def called(function):
-    """The library's functions that a function of the bank calls."""
     values = map(function.__globals__.get, function.__code__.co_names)
     own = (f"{BANK}.", "grader.checks.", "torch", "math")
     return [f for f in values if inspect.isfunction(f) and not f.__module__.startswith(own)]
@@ -98,8 +97,6 @@ def called(function):
 
 @pytest.fixture(scope="module")
 def everything(root):
-    """A handout of all assignments, but for the records, which take minutes."""
-
     def nothing(stand_ins, *_):
         return dict.fromkeys(stand_ins, Records().write())
 
@@ -201,7 +198,6 @@ def test_a_rounded_sketch_knows_the_same_values_and_no_others():
 
 @pytest.fixture(scope="module")
 def whole(root, tmp_path_factory):
-    """A handout of all assignments; it takes minutes."""
     plan = handout.plan(root, tmp_path_factory.mktemp("students") / "course")
     handout.write(root, plan)
     return plan

@@ -28,7 +28,6 @@ LIMITS = Limits(cell=8, call=4, whole=60)
 
 @pytest.fixture
 def made(tmp_path, root):
-    """A proof of a notebook, with claims and steps as given."""
     number = count()
 
     def make(notebook, points=None, path=(), **more):

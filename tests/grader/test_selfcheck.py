@@ -44,7 +44,6 @@ def submitted(assignment, student):
 
 
 def validate(path):
-    """The cells that the button finds to fail, and what it writes of them."""
     validator, found, shown = Validator(), [], []
     validate = validator.validate
     validator.validate = lambda name: found.append(validate(name)) or found[-1]

@@ -75,7 +75,6 @@ LENGTHS = 512, 1024, 2048
 
 
 def slope(values):
-    """The power between the ends of the lengths."""
     return math.log2(values[-1] / values[0]) / math.log2(LENGTHS[-1] / LENGTHS[0])
 
 

@@ -118,7 +118,6 @@ for _name, _mechanism in MECHANISMS.items():
 
 
 def family(name):
-    """The package that a mechanism is in, or the class of any other case."""
     first = name.replace(",", " ").split()[0]
     return MECHANISMS[first].module.split(".")[1] if first in MECHANISMS else first
 

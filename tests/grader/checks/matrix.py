@@ -174,7 +174,6 @@ class Kept:
     fault: str = ""
 
     def line(self) -> str:
-        """One row of ``course matrix --points``."""
         fails = f"fails {', '.join(self.fails)}" if self.fails else "fails nothing"
         told = f"  <- {self.fault}" if self.fault else ""
         price = f"announced {self.announced:g}, taken {self.taken:g}"

@@ -16,7 +16,6 @@ from grader.student.recording import reference_source
 
 
 def main() -> None:
-    """Run all right answers and add to the list."""
     models = answers(Path())
     operators = {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
     operators |= set(EVERYDAY.read_text(encoding="utf-8").split())
@@ -29,7 +28,6 @@ def _plain(name: str) -> str:
 
 
 def used(exercise: Exercise, model: Model | None = None) -> set[str]:
-    """The operators that right answers to an exercise run in its properties."""
     recorder = Recorder()
     sources = [reference_source(exercise), *(a.source for a in exercise.alternatives)]
     if model is not None:

@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def free_ports(count):
-    """Ports that nobody listens on now."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -89,7 +88,6 @@ class Hub:
     process: subprocess.Popen[str]
 
     def as_grader(self, *command):
-        """Run a command in the grader's account, as an instructor would."""
         course = [COURSE, "hub", "--settings", str(self.place.file), "grader"]
         return subprocess.run([*course, *command], cwd=ROOT, capture_output=True, text=True)
 

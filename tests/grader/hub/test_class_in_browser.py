@@ -39,8 +39,6 @@ print("FOUND", found)
 
 
 class Desktop:
-    """Somebody who has logged in, with a browser of their own."""
-
     def __init__(self, page, hub):
         self.page, self.hub = page, hub
 

@@ -54,7 +54,6 @@ def told(*fallen, exercise=EXERCISE):
 
 @pytest.fixture
 def place(monkeypatch):
-    """A socket's place, as a notebook of the hub is told it."""
     # Other accounts must reach it, which the folders of pytest do not allow.
     with tempfile.TemporaryDirectory(prefix="course-hub-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o711)

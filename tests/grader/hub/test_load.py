@@ -23,7 +23,6 @@ ROUNDS = 20
 
 
 def marks(folder):
-    """The lines that students wrote, in the submissions of a folder."""
     found = [p.read_text() for p in folder.glob(f"**/{NAME}.ipynb")]
     return sorted(m for text in found for m in re.findall(r"# mark ([\w-]+)", text))
 

@@ -15,7 +15,6 @@ from grader.hub import accounts, preflight, software
 
 @pytest.fixture
 def root(tmp_path, root):
-    """A small checkout, whose assignment has its notebook."""
     folder = tmp_path / "checkout"
     (folder / "solutions" / "01_first").mkdir(parents=True)
     for name in (
@@ -84,7 +83,6 @@ def test_another_course_id_is_named_on_both_sides(complete, tmp_path):
 
 
 def made(place):
-    """All folders of a hub, and its proxy, without its programs."""
     place.exchange.mkdir(parents=True)
     place.exchange.chmod(0o1777)
     return place

@@ -29,8 +29,6 @@ STAND_IN = """\
 
 @pytest.fixture
 def stand_in(place, monkeypatch):
-    """Put a program in the place of the hub's."""
-
     def write(mood):
         place.hub.mkdir(parents=True)
         place.bin.mkdir(parents=True)

@@ -11,7 +11,6 @@ from grader.hub import software
 
 @pytest.fixture
 def checkout(tmp_path):
-    """The few files that the hub's library is copied from, closed to others."""
     folder = tmp_path / "checkout"
     (folder / "course_lib" / "sub").mkdir(parents=True)
     (folder / "grader").mkdir()

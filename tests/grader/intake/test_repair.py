@@ -30,7 +30,6 @@ def place(notebook, grade_id):
 
 
 def aligned(notebook, assignment):
-    """Intake alone: the cells for the judge, and the notes."""
     submission = parsing.parse(json.dumps(notebook).encode())
     cells = matching.align(submission, assignment.release)
     return cells, parsing.plain_notes(submission.notes)
@@ -266,8 +265,6 @@ def test_notes_are_short_few_and_plain():
 
 
 class Quiet:
-    """The assignment, which hypothesis would otherwise print in full."""
-
     def __init__(self, assignment):
         self.release, self.solution = assignment.release, assignment.solution
 

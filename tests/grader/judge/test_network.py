@@ -89,7 +89,6 @@ def network(missing):
 
 @pytest.fixture
 def hosts(network, machines):
-    """Scheduler and two workers, each on its host."""
     machines.environment |= SOON
     machines.address = "tcp://10.77.0.1:8786"
     machines.start(on=network.on("scheduler"))

@@ -31,8 +31,6 @@ def started():
 
 
 class Work:
-    """What judges do here: call a function."""
-
     def __init__(self, judge):
         self.judge, self.prepared = judge, 0
 

@@ -16,7 +16,6 @@ NAME = "03_attention"
 
 @pytest.fixture
 def canvas(desk):
-    """Two students whom Canvas knows, and who are in a team."""
     header = ["name", "canvas_user_id", "user_id", "login_id", "sections", "group_name"]
     rows = [
         ["Ada Doe", "1", "7", "ada", "A", "Team 7"],
@@ -103,7 +102,6 @@ def test_a_name_that_holds_numbers_is_not_taken_for_a_student(canvas, notebook):
 
 @pytest.fixture
 def pair(desk):
-    """Two students, as each system calls them."""
     for header, *rows in (
         [["Last Name", "First Name", "Username", "Student ID"],
          ["Love", "Ada", "ada", "7"], ["Roe", "Ben", "ben", "8"]],

@@ -26,7 +26,6 @@ LAST = ("Müller-Lüdenscheidt", "김", "בן־דוד", "García López", "Văn 
 
 
 def typed():
-    """The commands of the guide's term, in order."""
     section = PAGE.partition("(week-by-week)=\n## ")[2].partition("\n## ")[0]
     code = "".join(re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S))
     return [shlex.split(line) for line in code.splitlines()]

@@ -63,7 +63,6 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def known(place):
-    """The records of a ledger, with their control."""
     quiet = {"report": lambda text: None, "progress": False}
     run(LINE, results_dir=place / "results", runs_dir=place, **quiet)
     return load_records(place / "results", "line")

@@ -23,7 +23,6 @@ FORM = "%Y-%m-%d %H:%M:%S.%f UTC"
 
 @pytest.fixture
 def exchange(tmp_path):
-    """An exchange into which a course has been released."""
     place = CourseExchange(
         tmp_path / "exchange", "attention", False, tmp_path / "nbgrader_config.py"
     )
@@ -104,7 +103,6 @@ def test_no_exchange_is_no_fault_and_no_course_id_is(tmp_path, course):
 
 @contextlib.contextmanager
 def disk(folder, size, *more):
-    """A small disk of its own."""
     if os.geteuid():
         pytest.skip("only root mounts a small disk")
     options = ",".join([f"size={size}", *more])
@@ -152,7 +150,6 @@ def test_an_exchange_that_nobody_can_write_to_is_named(exchange, course):
 
 @contextlib.contextmanager
 def stranger():
-    """Be an account that is neither root nor the owner."""
     if os.geteuid():
         pytest.skip("only root becomes somebody else")
     os.seteuid(65534)

@@ -20,7 +20,6 @@ LIMITS = Limits(cell=30, call=10)
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory, root, lasting, blank_gradebook):
-    """Two of the sample class, graded."""
     course = tmp_path_factory.mktemp("course")
     sample.make(course, authoring.named(root, NAME), lambda s: s in ("ada-full", "ben-partial"))
     shutil.copy(blank_gradebook, course)
