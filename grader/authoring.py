@@ -55,8 +55,9 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 class Model(NamedTuple):
-    """A model answer, and the names of the library's functions that its task hands out."""
+    """A model answer, what stands above it, and the functions of the library that it is given."""
 
+    before: str
     source: str
     given: tuple[str, ...] = ()
 
@@ -284,6 +285,7 @@ def answers(root: Path) -> dict[str, Model]:
     """The model answers by exercise id, as students would hand them in."""
     models: dict[str, Model] = {}
     for source in sources(root):
+        before: list[str] = []
         parts: list[str] = []
         given: list[str] = []
         notebook = _read(source)
@@ -291,8 +293,8 @@ def answers(root: Path) -> dict[str, Model]:
             if BEGIN in cell.source:
                 parts.append(cell.source)
             elif match := CHECK.search(cell.source):
-                models[match[1]] = Model("\n\n".join(parts), tuple(given))
-                parts, given = [], []
+                models[match[1]] = Model("\n\n".join(before), "\n\n".join(parts), tuple(given))
+                before, parts, given = before + parts, [], []
             else:
                 given += GIVEN.findall(cell.source)
     return models
