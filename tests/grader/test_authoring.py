@@ -241,7 +241,7 @@ def test_one_assignment_is_made_alone_and_what_stays_the_same_is_left_alone(tmp_
     assert written() == {"99_more"}
     assert written() == set()
     assert written(title="# Try") == {"98_test"}
-    with pytest.raises(Refused, match="'97_none'; there are 98_test, 99_more"):
+    with pytest.raises(Refused, match="no assignment 97_none; there are 98_test, 99_more"):
         written("97_none")
 
 
