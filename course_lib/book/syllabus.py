@@ -131,10 +131,11 @@ def plan(book: Sequence[Chapter], weeks: int, start: date, zone: str = "UTC") ->
     shares = [(end - c.total / 2) / ends[-1] for c, end in zip(book, ends, strict=True)]
     places = [int(min(weeks, len(book)) * share) for share in shares]
     # A week that a long chapter leaves empty takes one, if an earlier week has two.
-    full = list(places)
-    for i in reversed(range(len(full) - 1)):
-        full[i] = max(full[i], full[i + 1] - 1)
-    places = places if full[:1] > [0] else full
+    filled = list(places)
+    for i in reversed(range(len(filled) - 1)):
+        filled[i] = max(filled[i], filled[i + 1] - 1)
+    if filled and filled[0] == 0:  # the weeks before had enough to give
+        places = filled
     result = []
     for number in range(weeks):
         first = start + timedelta(weeks=number)

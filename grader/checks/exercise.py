@@ -183,8 +183,7 @@ def changed(right: Any, *places: tuple[str, str]) -> Callable[[Any], Any]:
     """
     source = _written(right)
     for was, now in places:
-        if source.count(was) != 1:
-            times = source.count(was)
+        if (times := source.count(was)) != 1:
             raise ValueError(f"{right.__name__} has {was!r} {times} times, expected once")
         source = source.replace(was, now)
 

@@ -161,8 +161,8 @@ def for_good(kinds: Sequence[str]) -> None:
 def refuse_machine_code() -> None:
     """Refuse for the rest of this process's life what calls a kernel past torch's dispatcher.
 
-    That are functions of a shared library, by their name or address, and modules of machine code
-    that lie elsewhere than what was installed.
+    These are functions of a shared library, by name or address, and modules of machine code that
+    were not installed.
     """
     installed = tuple(f"{Path(place).resolve()}/" for place in sys.path if place)
     instead = "write it with operations of torch"
@@ -176,7 +176,7 @@ def refuse_machine_code() -> None:
                 raise NotAllowed(f"machine code of one's own may not be used here: {instead}")
 
     sys.addaudithook(audit)
-    gc.freeze()
+    gc.freeze()  # or a list of all objects would have the hook, whose code could be exchanged
 
 
 def hidden_files() -> Iterator[Path]:

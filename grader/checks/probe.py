@@ -34,8 +34,7 @@ _SLACK = 5  # seconds on the wall beyond twice the processor time
 _MIB = 2**20
 _M_MMAP_THRESHOLD = -3
 # Looked up now: where something is forbidden, no function of a library is any more.
-_libc = ctypes.CDLL(None)
-getattr(_libc, "mallopt", None)
+_mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
 # MiB that libraries may take on the way, or a notebook may hold.
 _ROOM = 128
 _started: list[int] = []
@@ -115,8 +114,8 @@ class Bounded:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGXCPU, signal.SIG_DFL)
             # Large blocks on their own: aligned ones leave holes in the heap, of use to nobody.
-            with contextlib.suppress(OSError, AttributeError):
-                _libc.mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
+            if _mallopt:
+                _mallopt(_M_MMAP_THRESHOLD, _MIB // 4)
             space = _space_in_use() + self.memory * _MIB
             # At the soft cap on time comes a signal of its own, at the hard one the end.
             caps = (

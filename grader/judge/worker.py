@@ -316,9 +316,8 @@ def main(connection: socket.socket, limits: dict[str, Any]) -> None:
         as_written()
         # Or an interpreter in which nothing is missing could answer in this one's place.
         sandbox.refuse_programs()
-    sandbox.limit(limits["memory"], limits["file_size"], limits["cpu"], limits["processes"])
-    if recorder:
         refuse_machine_code()
+    sandbox.limit(limits["memory"], limits["file_size"], limits["cpu"], limits["processes"])
     # A fork inherits the parent's random states: two students would draw the same numbers.
     random.seed()
     numpy.random.seed()

@@ -38,16 +38,7 @@ def first(identifier):
     return shown(next(claim for claim in CHECKED if claim.id == identifier))
 
 
-LONG = {"33", "23"}
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        pytest.param(claim, id=claim.id, marks=pytest.mark.slow if claim.id in LONG else ())
-        for claim in CHECKED
-    ],
-)
+@pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id)
 def test_the_verdict_stands_and_its_negation_does_not(claim):
     finding = first(claim.id)
     assert contradiction(claim, finding) is None

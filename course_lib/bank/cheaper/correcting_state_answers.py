@@ -17,20 +17,8 @@ def reference(
     return torch.cat(outs, -2), state
 
 
-def right(q, k, v, state, keep, rate):
-    """Base of the mistakes, itself right."""
-    outs = []
-    for i in range(q.shape[-2]):
-        key = k[..., i, :, None]
-        state = keep[..., i, None, None] * state
-        lacks = v[..., i, None, :] - key.mT @ state
-        state = state + rate[..., i, None, None] * key @ lacks
-        outs.append(q[..., i, None, :] @ state)
-    return torch.cat(outs, -2), state
-
-
 @exercise.mistake("A key comes twice, with other values. What is returned for it?")
-@changed(right, ("- key.mT @ state", ""))
+@changed(reference, ("- key.mT @ state", ""))
 def adds_without_correcting():
     """The state fades and the new value is added, as in the exercise before."""
 
@@ -50,7 +38,7 @@ def corrects_before_it_fades(q, k, v, state, keep, rate):
 
 @exercise.mistake("Which state do you ask what it returns: the one before or after fading?")
 @changed(
-    right,
+    reference,
     ("        state = keep[..., i, None, None] * state\n", ""),
     ("state +", "keep[..., i, None, None] * state +"),
 )
@@ -60,7 +48,7 @@ def subtracts_what_was_there():
 
 @exercise.mistake("With a rate of 0 a token changes nothing. Is that so in your code?")
 @changed(
-    right,
+    reference,
     ("lacks = v[..., i, None, :] -", "state = state - key @ ("),
     ("mT @ state", "mT @ state)"),
     ("@ lacks", "@ v[..., i, None, :]"),
@@ -94,13 +82,13 @@ def all_written_then_read(q, k, v, state, keep, rate):
 
 
 @exercise.mistake("A text goes on in a second call. What does it know of the first?")
-@changed(right, ("    outs = []\n", "    state = torch.zeros_like(state)\n    outs = []\n"))
+@changed(reference, ("    outs = []\n", "    state = torch.zeros_like(state)\n    outs = []\n"))
 def starts_anew():
     """Every call begins with an empty state."""
 
 
 @exercise.mistake("keep and rate are numbers between 0 and 1 already. Which is which?")
-@changed(right, ("= keep[", "= rate["), ("+ rate[", "+ keep["))
+@changed(reference, ("= keep[", "= rate["), ("+ rate[", "+ keep["))
 def shares_exchanged():
     """What is kept and how far a correction goes are taken for each other."""
 

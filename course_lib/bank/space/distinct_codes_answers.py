@@ -26,26 +26,14 @@ def sums_differ(scheme, height, width):
     return height * width, 1
 
 
-def right(scheme, height, width):
-    """Base of the mistakes, itself right."""
-    short = min(height, width)
-    if scheme == "added":
-        return height * width - short * (short - 1) // 2, min(short, 2)
-    if scheme == "diagonal":
-        return height + width - 1, short
-    if scheme == "wrong stride" and width > height:
-        return (height - 1) * height + width, min(height, -(-width // height))
-    return height * width, 1
-
-
 @exercise.mistake("Where does the partner of (2, 8) lie in a grid of 3 x 10?")
-@changed(right, ("height * width - short * (short - 1", "(height * width + short"))
+@changed(reference, ("height * width - short * (short - 1", "(height * width + short"))
 def every_place_has_a_partner():
     """Half of all places off the diagonal are lost, whatever the grid's form."""
 
 
 @exercise.mistake("How many places lie on the diagonal, and who is their partner?")
-@changed(right, ("(short - 1)", "short"))
+@changed(reference, ("(short - 1)", "short"))
 def diagonal_shared_too():
     """With partners everywhere, half of the square is lost."""
 
@@ -62,7 +50,7 @@ def sums_like_numbers(scheme, height, width):
 
 
 @exercise.mistake("Sums of row and column begin at 0. Where do they end, in a grid of 2 x 2?")
-@changed(right, ("width - 1", "width"))
+@changed(reference, ("width - 1", "width"))
 def one_diagonal_too_many():
     """A grid has as many diagonals as rows and columns together."""
 
@@ -92,7 +80,7 @@ def stride_too_large_collides(scheme, height, width):
 
 
 @exercise.mistake("Two rows of 9, stride 2: can a number come more than twice? And in six rows?")
-@changed(right, ("min(height, -", "-"), ("height)", "height"))
+@changed(reference, ("min(height, -", "-"), ("height)", "height"))
 def as_many_as_fit():
     """As many places share a number as the stride fits into a row."""
 

@@ -14,17 +14,8 @@ def reference(
     return matrix.flatten(1), new_bias
 
 
-def right(kernel, bias, mean, std, layout="channels first"):
-    """Base of the mistakes, itself right."""
-    matrix = kernel / std[:, None, None]
-    new_bias = bias - (matrix * mean[:, None, None]).sum(dim=(1, 2, 3))
-    if layout == "channels last":
-        matrix = matrix.permute(0, 2, 3, 1)
-    return matrix.flatten(1), new_bias
-
-
 @exercise.mistake("Convolve an image with a single bright pixel by hand. Which weight meets it?")
-@changed(right, ("/ std[:", ".flip(2, 3) / std[:"))
+@changed(reference, ("/ std[:", ".flip(2, 3) / std[:"))
 def kernel_flipped():
     """A convolution turns its kernel around before it multiplies."""
 
@@ -37,13 +28,13 @@ def layout_ignored(kernel, bias, mean, std, layout="channels first"):
 
 
 @exercise.mistake("In which order do you list the pixels of a patch: row by row?")
-@changed(right, ("2, 3, 1", "3, 2, 1"))
+@changed(reference, ("2, 3, 1", "3, 2, 1"))
 def columns_first():
     """With channels last, width comes before height."""
 
 
 @exercise.mistake("Double the deviation of a channel. Should its weights double, or halve?")
-@changed(right, ("/ std[:", "* std[:"))
+@changed(reference, ("/ std[:", "* std[:"))
 def multiplied():
     """Undoing a division takes a multiplication."""
 
@@ -58,13 +49,13 @@ def bias_kept(kernel, bias, mean, std, layout="channels first"):
 
 
 @exercise.mistake("Is the mean divided by the deviation, too?")
-@changed(right, ("(matrix", "(kernel"))
+@changed(reference, ("(matrix", "(kernel"))
 def mean_not_divided():
     """The mean goes through the weights as they were."""
 
 
 @exercise.mistake("Put a patch in whose pixels equal the mean. What should come out?")
-@changed(right, ("bias - (", "bias + ("))
+@changed(reference, ("bias - (", "bias + ("))
 def mean_added():
     """What was subtracted from the pixels is given back in the bias."""
 
