@@ -1,4 +1,4 @@
-"""Claims about attention in windows, its rivals, and groups of heads."""
+"""Claims about attention in windows and about groups of heads."""
 
 import math
 
@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from course_lib.attention import attention_weights
 from course_lib.claims.finding import Finding
-from course_lib.efficient import ConvolutionalAttention, CrossShapedAttention, ReducedAttention
 from course_lib.favit import (
     Operator,
     favit,
@@ -19,7 +19,6 @@ from course_lib.swin import (
     Swin,
     SwinBlock,
     SwinConfig,
-    WindowAttention,
     grid_connections,
     window_layout,
 )
@@ -91,50 +90,17 @@ def windows_are_convolutions() -> Finding:
 
 def a_pyramid_is_enough() -> Finding:
     """Pairs on the first and largest map of a pyramid, with all keys and with fewer of them."""
-    x = torch.zeros(1, 16, 16, 8)
-    pairs = [
-        ReducedAttention(8, 2, reduction=r)(x, return_weights=True)[1][0, 0].numel() for r in (1, 4)
-    ]
+    x = torch.zeros(1, 8, 16, 16)
+    pairs = []
+    for reduction in (1, 4):
+        keys = F.avg_pool2d(x, reduction)
+        pairs.append(attention_weights(x.flatten(2).mT, keys.flatten(2).mT).numel())
     return Finding(
         holds=pairs[0] < 256**2,
         corrected=pairs == [256**2, 256**2 // 4**2],
         evidence=f"a map of 256 tokens has {pairs[0]:,} pairs a head, whatever follows; with keys "
         f"reduced by 4 it has {pairs[1]:,}",
     )
-
-
-def offsets_are_learned() -> Finding:
-    """Weights among tokens that are all alike: what they differ by is position."""
-    generator = torch.Generator().manual_seed(0)
-    windows = WindowAttention(8, 2, (4, 4))
-    stripes = CrossShapedAttention(8, 2, stripe=4)
-    for layer in (windows, stripes):
-        for weights in layer.parameters():
-            torch.nn.init.normal_(weights, generator=generator)
-    spread = []
-    with torch.no_grad():
-        alike = torch.randn(1, 1, 8, generator=generator).expand(1, 16, 8)
-        for layer, x in ((windows, alike), (stripes, alike.reshape(1, 4, 4, 8))):
-            _, weights = layer(x, return_weights=True)
-            spread.append(float(weights.std(dim=-1).max()))
-    return Finding(
-        holds=min(spread) > 1e-3,
-        corrected=spread[0] > 1e-3 > 1e-6 > spread[1],
-        evidence="among tokens that are all alike, weights spread by up to "
-        f"{spread[0]:.2f} in Swin's windows and by {spread[1]:.0e} in CSWin's stripes",
-    )
-
-
-def convolutional_attention_is_local() -> Finding:
-    """Count how many tokens a token depends on after one layer of CvT."""
-    generator = torch.Generator().manual_seed(0)
-    layer = ConvolutionalAttention(8, 2, stride=2).eval()
-    for weights in layer.parameters():
-        torch.nn.init.normal_(weights, std=0.3, generator=generator)
-    x = torch.randn(1, 12, 12, 8, generator=generator).requires_grad_()
-    (gradient,) = torch.autograd.grad(layer(x)[0, 0, 0].square().sum(), x)
-    heard = int((gradient[0].abs().sum(-1) > 0).sum())
-    return Finding(holds=heard < 144, evidence=f"{heard} of 144 tokens after one layer")
 
 
 def windows_are_linear() -> Finding:

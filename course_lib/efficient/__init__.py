@@ -16,12 +16,6 @@ from course_lib.efficient.block_sparse import (
     random_blocks,
     strided_mask,
 )
-from course_lib.efficient.convolutional import (
-    ConvolutionalAttention,
-    CrossShapedAttention,
-    ReducedAttention,
-    stripe_masks,
-)
 from course_lib.efficient.costs import (
     KINDS,
     Cost,

@@ -1,6 +1,5 @@
 """Words and images in one model: towers apart, one sequence for both, and what lies between."""
 
-from course_lib.multimodal.bert import BertText, BertTextConfig
 from course_lib.multimodal.contrastive import (
     Temperature,
     contrastive_loss,
@@ -9,7 +8,6 @@ from course_lib.multimodal.contrastive import (
 )
 from course_lib.multimodal.fusion import (
     GatedCrossAttention,
-    QueryDecoderLayer,
     preceding_image_mask,
     search_scores,
 )
@@ -36,4 +34,4 @@ from course_lib.multimodal.towers import (
     TextTower,
 )
 from course_lib.multimodal.unified import UnifiedConfig, UnifiedEncoder, unified_positions
-from course_lib.multimodal.video import FactorisedBlock, factorised_mask, video_positions
+from course_lib.multimodal.video import factorised_mask, video_positions

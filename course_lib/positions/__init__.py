@@ -22,6 +22,7 @@ from course_lib.positions.multimodal import (
 from course_lib.positions.relative import (
     RelativeBias,
     relative_distance,
+    relative_shift,
     spread_diagonals,
     t5_bucket,
 )
@@ -58,16 +59,8 @@ from course_lib.positions.spatial import spatial_positions, summed_positions
 from course_lib.positions.tables import ComputedTables, keep_in_step, without_autocast
 from course_lib.positions.terms import (
     TERMS,
-    DisentangledAttention,
     FourTermAttention,
-    TupeAttention,
-    TupePositions,
     four_terms,
     join_terms,
-)
-from course_lib.positions.transformer_xl import (
-    TransformerXLAttention,
-    distance_codes,
-    relative_shift,
 )
 from course_lib.positions.window import WindowBias, window_index

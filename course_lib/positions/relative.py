@@ -1,11 +1,11 @@
-"""A learned number per head for each distance, or range of distances: T5's relative bias."""
+"""Distances of keys from queries, and a learned number per head for each range: T5's bias."""
 
 import torch
 from torch import Tensor, nn
 
 from course_lib.positions.tables import keep_in_step
 
-__all__ = ["RelativeBias", "relative_distance", "spread_diagonals", "t5_bucket"]
+__all__ = ["RelativeBias", "relative_distance", "relative_shift", "spread_diagonals", "t5_bucket"]
 
 
 def relative_distance(
@@ -29,6 +29,31 @@ def check_lengths(T: int, S: int | None) -> int:
     if not 0 <= T <= S:
         raise ValueError(f"got {T} queries and {S} keys, wanted at least as many keys as queries")
     return S
+
+
+def relative_shift(scores: Tensor) -> Tensor:
+    """Let each query have its own distances in the columns of its keys.
+
+    Column m of the scores ``(..., T, S + T - 1)`` is a distance, counted down, the same for all
+    queries. Query i needs it at key ``j = m - (T - 1 - i)``, so row i goes ``T - 1 - i`` places to
+    the left. Read as one line, each row then begins one place before a whole row later: a view
+    ``(..., T, S)`` is all it takes.
+
+    Source: Dai et al., Transformer-XL (2019), appendix B.
+
+    Example:
+        Two queries, of which the second is the last of three positions, and distances 2, 1, 0, -1.
+
+        >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()
+        [[1, 0, -1], [2, 1, 0]]
+    """
+    T, L = scores.shape[-2:]
+    if L < T:
+        raise ValueError(f"scores have {L} distances, wanted at least {T}, one per query")
+    if T == 1:
+        return scores  # a single row is where it belongs
+    line = scores.flatten(-2)[..., T - 1 : T - 1 + T * (L - 1)]
+    return line.unflatten(-1, (T, L - 1))[..., : L - T + 1]
 
 
 def spread_diagonals(diagonals: Tensor, T: int, S: int) -> Tensor:

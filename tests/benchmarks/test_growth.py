@@ -18,13 +18,13 @@ KEYS = {f"{length} {label}" for length in LENGTHS for label in PASSES}
 
 def test_a_variant_is_measured_once_and_then_read(tmp_path):
     options = {"lengths": (64, 256), "repeats": 2}
-    (first,) = bench_growth(tmp_path, ["pvt"], **options)
+    (first,) = bench_growth(tmp_path, ["swin"], **options)
     (record,) = load_records(tmp_path, EXPERIMENT)
-    assert record.arm == "pvt" and set(first.ratios) == {
+    assert record.arm == "swin" and set(first.ratios) == {
         f"{length} {label}" for length in (64, 256) for label in PASSES
     }
-    assert list(bench_growth(tmp_path, ["pvt"], **options)) == [first]
-    assert list(bench_growth(tmp_path, ["pvt"], **options, again=True)) != [first]
+    assert list(bench_growth(tmp_path, ["swin"], **options)) == [first]
+    assert list(bench_growth(tmp_path, ["swin"], **options, again=True)) != [first]
     assert first.peak_bytes["256 training"] > first.peak_bytes["256 forward"]
 
 

@@ -1,7 +1,7 @@
 """Mechanisms as layers over the same tokens, at any length, and the powers of their costs.
 
 All have the same width and heads, and a query that is not to see everything sees about 64 keys,
-mixtures, features or slots. So what differs from layer to layer is how they save, and a ratio to
+mixtures or features. So what differs from layer to layer is how they save, and a ratio to
 full attention over the same tokens means the same for each.
 """
 
@@ -18,8 +18,6 @@ from course_lib.efficient.linformer import linformer_attention
 from course_lib.efficient.performer import PerformerAttention
 from course_lib.favit import FactorisedAttention
 from course_lib.informer import InformerAttention, SparseRules
-from course_lib.layers import EncoderBlock
-from course_lib.multimodal import FactorisedBlock, QueryDecoderLayer
 from course_lib.positions.heads import HeadProjections
 from course_lib.swin import WindowAttention, window_partition, window_reverse
 from course_tests.parity.peers import Lambda, Mechanism, mechanisms
@@ -56,19 +54,6 @@ class _Windows(nn.Module):
         return window_reverse(windows, (_SIDE, _SIDE), *x.shape[1:3])
 
 
-class _Slots(nn.Module):
-    """The attention of a layer of DETR's decoder: slots among themselves, then to the tokens."""
-
-    def __init__(self, *, fast: bool, **sizes: int) -> None:
-        super().__init__()
-        layer = QueryDecoderLayer(D_MODEL, N_HEADS, D_MODEL, fused=fast)
-        self.among, self.across = layer.slot_attention, layer.image_attention
-        self.slots = nn.Parameter(torch.randn(1, _KEYS, D_MODEL))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.across(self.among(self.slots), x)
-
-
 def _at(more: dict[str, Any]) -> Callable[[int], dict[str, int]]:
     def at(length: int) -> dict[str, int]:
         side = math.isqrt(length)
@@ -97,8 +82,6 @@ def _variant(
 _CAUSAL = built(PerformerAttention, "d_model", "n_heads", "n_features", causal=True)
 _PROB = built(InformerAttention, "d_model", "n_heads", rules=SparseRules())
 _FAVIT = built(FactorisedAttention, "d_model", "n_heads", reduction=4)
-_JOINT = built(EncoderBlock, "d_model", "n_heads", "2*d_model")
-_APART = built(FactorisedBlock, "d_model", "n_heads", "2*d_model")
 VARIANTS: dict[str, Mechanism] = {
     variant.name: variant
     for variant in (
@@ -119,21 +102,11 @@ VARIANTS: dict[str, Mechanism] = {
         ),
         # Its fast path computes all scores for the judgement, some rows at a time.
         _variant("prob-sparse", 2, "prob_sparse", {"build": _PROB}),
-        _variant("slots", 1, "query_cross_attention", {"build": _Slots, "inputs": TOKENS}),
-        _variant("cvt", 2, "cvt_projection"),
-        _variant("pvt", 2, "pvt_reduction", reduction=4),
-        _variant("cswin", 1.5, "cswin_stripes", stripe=2),
         _variant("swin", 1, "window_attention", {"build": _Windows, "inputs": _GRID}),
         _variant("favit", 2, "favit", {"build": _FAVIT, "inputs": _GRID}),
-        _variant("joint-video", 2, "encoder_pre_norm", {"build": _JOINT}),
-        # As many frames as places.
-        _variant(
-            "factorised-video", 1.5, "factorised_video",
-            {"build": _APART, "inputs": _GRID, "against": "joint-video"},
-        ),
     )
 }  # fmt: skip
-"""All variants by name: of a line of tokens, of a square grid, of frames and places."""
+"""All variants by name: of a line of tokens, or of a square grid."""
 
 
 def _blocks(*, fast: bool, length: int, n_heads: int, **sizes: int) -> Lambda:

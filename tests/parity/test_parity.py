@@ -135,7 +135,7 @@ COMPILES = [n for n in NAMES if ALL[n].compiles]
 
 # The path that is there to be fast, of each family of mechanisms.
 FAST = """scaled_dot_product multi_head bahdanau performer block_sparse longformer prob_sparse alibi
-rotary_half_split transformer_xl deberta window_attention encoder_pre_norm decoder_only vit
+rotary_half_split t5_bias window_attention encoder_pre_norm decoder_only vit
 gated_cross_attention"""
 
 

@@ -15,6 +15,7 @@ from course_lib.positions import (
     alibi_bias,
     alibi_slopes,
     relative_distance,
+    relative_shift,
     spread_diagonals,
     t5_bucket,
 )
@@ -35,6 +36,21 @@ def test_queries_are_the_last_positions(T, cached):
     assert torch.equal(relative_distance(T, S), whole[cached:])
     diagonals = torch.arange(1 - S, T)
     assert torch.equal(spread_diagonals(diagonals, T, S), relative_distance(T, S))
+
+
+@given(T=st.integers(1, 6), cached=st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_the_shift_gives_each_query_its_own_distances(T, cached):
+    S = T + cached
+    distances = torch.arange(S - 1, -T, -1).expand(2, T, -1).contiguous()
+    shifted = relative_shift(distances)
+    assert torch.equal(shifted, -relative_distance(T, S).expand(2, T, S))
+    assert shifted.data_ptr() == distances[:, 0, T - 1 :].data_ptr(), "a view"
+
+
+def test_a_shift_with_too_few_distances_is_refused():
+    with pytest.raises(ValueError, match="scores have 2 distances, wanted at least 3"):
+        relative_shift(torch.zeros(3, 2))
 
 
 def test_official_buckets():

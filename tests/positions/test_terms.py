@@ -1,4 +1,4 @@
-"""Scores taken apart: their four terms, TUPE, and DeBERTa's relative positions."""
+"""Scores taken apart: their four terms, steps, and offsets in windows."""
 
 import itertools
 
@@ -11,16 +11,11 @@ from course_lib.attention import MultiHeadAttention
 from course_lib.masks import causal_mask
 from course_lib.positions import WindowBias, window_index
 from course_lib.positions.delta import literal_delta_value, steps
-from course_lib.positions.relative import RelativeBias
 from course_lib.positions.terms import (
     TERMS,
-    DisentangledAttention,
     FourTermAttention,
-    TupeAttention,
-    TupePositions,
     four_terms,
     join_terms,
-    relative_index,
     term_scale,
 )
 from course_tests.refusals import refusals
@@ -111,76 +106,11 @@ def test_terms_can_be_looked_at():
     torch.testing.assert_close((scores["pp"] / 2).softmax(-1).expand(3, -1, -1, -1), weights)
 
 
-def test_counts():
-    def count(module):
-        return sum(p.numel() for p in module.parameters())
-
-    assert count(FourTermAttention(512, 8, bias=False)) == 4 * 512**2
-    assert count(TupeAttention(512, 8)) == 4 * (512**2 + 512)
-    # Positions, their norm, two maps with bias vectors, two numbers for each head.
-    positions = TupePositions(512, 8, max_len=100)
-    assert count(positions) == 100 * 512 + 2 * 512 + 2 * (512**2 + 512) + 2 * 8
-    assert count(DisentangledAttention(512, 8, span=10)) == 6 * (512**2 + 512)
-    assert count(DisentangledAttention(512, 8, span=10, shared=True)) == 4 * (512**2 + 512)
-
-
-def test_the_first_token_of_tupe_has_no_place():
-    positions = TupePositions(8, 2, max_len=10).double()
-    scores = positions(5)[0]
-    for h in range(2):
-        assert (scores[h, 0] == positions.from_first[h]).all()
-        # The row comes after the column: the pair (0, 0) belongs to the row.
-        assert (scores[h, 1:, 0] == positions.to_first[h]).all()
-    tied = TupePositions(8, 2, max_len=10, untie_first=False).double()
-    tied.load_state_dict(positions.state_dict(), strict=False)
-    torch.testing.assert_close(tied(5)[0, :, 1:, 1:], scores[:, 1:, 1:])
-    assert not torch.allclose(tied(5)[0, :, 0], scores[:, 0])
-
-
-def test_relative_scores_are_added_before_the_first_token_is_untied():
-    positions = TupePositions(8, 2, max_len=10).double()
-    bias = RelativeBias(2).double()(5)[None]
-    with_bias, without = positions(5, bias), positions(5)
-    torch.testing.assert_close((with_bias - without)[..., 1:, 1:], bias[..., 1:, 1:])
-    assert not (with_bias - without)[..., 0, :].any()
-    assert not (with_bias - without)[..., 0].any()
-
-
-def test_positions_of_tupe_touch_scores_only():
-    attend, positions = TupeAttention(8, 2).double(), TupePositions(8, 2, max_len=6).double()
-    x, mask = draw(2, 5, 8), causal_mask(5)
-    out, weights = attend(x, positions(5), mask=mask, return_weights=True)
-    values = attend.v_proj(x).unflatten(-1, (2, 4)).transpose(1, 2)
-    again = attend.out_proj((weights @ values).transpose(1, 2).flatten(2))
-    torch.testing.assert_close(out, again)
-    torch.testing.assert_close(attend(x, positions(5), mask=mask), out)
-
-
-def test_rows_of_relative_positions():
-    index = relative_index(6, 6, span=3)
-    assert index.diagonal().unique().tolist() == [3]
-    assert index[0].tolist() == [3, 2, 1, 0, 0, 0]
-    assert index[:, 0].tolist() == [3, 4, 5, 5, 5, 5]
-
-
-def test_without_positions_the_disentangled_is_standard_attention():
-    attend = DisentangledAttention(8, 2, span=4, terms=()).double()
-    standard = MultiHeadAttention(8, 2).double()
-    standard.load_state_dict(attend.state_dict())
-    x = draw(2, 5, 8)
-    torch.testing.assert_close(attend(x, draw(8, 8)), standard(x))
-
-
 test_wrong_input_is_named = refusals(
     (lambda: FourTermAttention(8, 2, terms=[]), r"terms are \[\], wanted one or more"),
     (lambda: FourTermAttention(8, 2, terms="xx"), "terms are .'xx'., wanted one or more"),
     (lambda: FourTermAttention(8, 3), "n_heads is 3, wanted a divisor of d_model 8"),
     (lambda: FourTermAttention(8, 2, dropout=1.0), "dropout is 1.0"),
-    (lambda: TupePositions(8, 3, 4), "n_heads is 3"),
-    (lambda: TupePositions(8, 2, 0), "max_len is 0"),
-    (lambda: TupePositions(8, 2, 4)(5), r"length is 5, wanted 1..4"),
-    (lambda: DisentangledAttention(8, 2, 0), "span is 0"),
-    (lambda: DisentangledAttention(8, 2, 2, terms=["p2p"]), "terms are .'p2p'."),
 )
 
 

@@ -1,10 +1,8 @@
 """Scores taken apart: what token and position each contribute to who attends to whom.
 
-``decomposition`` splits the scores of tokens with added positions into their four terms; TUPE and
-DeBERTa are two answers to the question which of them should stay.
+``decomposition`` splits the scores of tokens with added positions into their four terms.
 """
 
-from course_lib.positions.terms.deberta import DisentangledAttention, relative_index
 from course_lib.positions.terms.decomposition import (
     TERMS,
     FourTermAttention,
@@ -13,4 +11,3 @@ from course_lib.positions.terms.decomposition import (
     join_terms,
     term_scale,
 )
-from course_lib.positions.terms.tupe import TupeAttention, TupePositions

@@ -9,11 +9,9 @@ from course_lib.attention import MultiHeadAttention
 from course_lib.positions import (
     Alibi,
     RelativeBias,
-    TransformerXLAttention,
-    distance_codes,
 )
 from course_tests.parity.peers.contract import TOKENS, Mechanism, Reference, built
-from course_tests.parity.peers.copying import copy_submodules, copy_weights
+from course_tests.parity.peers.copying import copy_submodules
 
 _Inputs = tuple[Any, ...]
 
@@ -63,58 +61,6 @@ def _alibi_peer(module: Any, inputs: _Inputs) -> Reference:
     return Reference(AlibiPositionalBias(module.n_heads).to(module.table), inputs)
 
 
-class _PostNorm(nn.Module):
-    """Transformer-XL's attention with the residual path and the norm that its peer includes."""
-
-    def __init__(self, d_model: int, n_heads: int, *, fast: bool) -> None:
-        super().__init__()
-        self.attend = TransformerXLAttention(d_model, n_heads, fused=fast)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-
-    def forward(self, x: Tensor, codes: Tensor) -> Tensor:
-        out: Tensor = self.norm(x + self.attend(x, codes))
-        return out
-
-
-def _transformer_xl(*, fast: bool, d_model: int, n_heads: int, **sizes: int) -> nn.Module:
-    module = _PostNorm(d_model, n_heads, fast=fast)
-    for vectors in (module.attend.u, module.attend.v):
-        nn.init.normal_(vectors)
-    return module
-
-
-def _tokens_and_codes(generator: Generator, **sizes: int) -> tuple[Tensor, ...]:
-    length, d_model = sizes["length"], sizes["d_model"]
-    return *TOKENS(generator, **sizes), distance_codes(length, length, d_model)
-
-
-def _xlnet_peer(module: Any, inputs: _Inputs) -> Reference:
-    from transformers.models.xlnet.configuration_xlnet import XLNetConfig
-    from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
-
-    ours = module.attend
-    config = XLNetConfig(d_model=ours.d_model, n_head=ours.n_heads, layer_norm_eps=module.norm.eps)
-    peer = XLNetRelativeAttention(config).to(ours.u)
-    shape = (ours.d_model, ours.n_heads, ours.d_head)
-    with torch.no_grad():
-        for name, part in (("q", "q"), ("k", "k"), ("v", "v"), ("r", "distance")):
-            weight = getattr(ours, f"{part}_proj").weight
-            getattr(peer, name).copy_(weight.T.reshape(shape))
-        peer.o.copy_(ours.out_proj.weight.view(shape))
-        peer.r_w_bias.copy_(ours.u)
-        peer.r_r_bias.copy_(ours.v)
-    copy_weights(peer.layer_norm, module.norm)
-    peer.eval()
-    x, codes = inputs
-
-    def call(x: Tensor, codes: Tensor) -> Tensor:
-        return peer(x, None, None, None, codes, None)[0].transpose(0, 1)
-
-    # It wants one more distance in front, which its shift throws away, and the length first.
-    codes = torch.cat([torch.zeros_like(codes[:1]), codes])[:, None]
-    return Reference(call, (x.transpose(0, 1).contiguous(), codes))
-
-
 MECHANISMS = (
     Mechanism(
         name="t5_bias",
@@ -139,16 +85,5 @@ MECHANISMS = (
         peer_name="x_transformers.x_transformers.AlibiPositionalBias",
         trains=False,
         note="a constant of the lengths has no gradient",
-    ),
-    Mechanism(
-        name="transformer_xl",
-        source="Dai et al. (2019), section 3.3",
-        build=_transformer_xl,
-        inputs=_tokens_and_codes,
-        tiny={"batch": 2, "length": 6, "d_model": 8, "n_heads": 2},
-        small=dict(batch=2, length=32, d_model=64, n_heads=4),
-        large=dict(batch=2, length=256, d_model=256, n_heads=8),
-        peer=_xlnet_peer,
-        peer_name="transformers.models.xlnet.modeling_xlnet.XLNetRelativeAttention",
     ),
 )

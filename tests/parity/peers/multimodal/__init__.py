@@ -1,12 +1,10 @@
-"""Two modalities: towers, fusions, videos, queries."""
+"""Two modalities: towers and fusions."""
 
-from course_tests.parity.peers.multimodal import fusion, query, towers, video
+from course_tests.parity.peers.multimodal import fusion, towers
 
 __all__ = ["MECHANISMS"]
 
 MECHANISMS = (
     *towers.MECHANISMS,
     *fusion.MECHANISMS,
-    *video.MECHANISMS,
-    *query.MECHANISMS,
 )

@@ -1,12 +1,12 @@
-"""Two encoders, and one for text alone, beside CLIP and BERT."""
+"""Two encoders beside CLIP."""
 
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from course_lib.multimodal import BertText, BertTextConfig, DualEncoder, DualEncoderConfig
-from course_tests.parity.peers.contract import Mechanism, Reference, configured
+from course_lib.multimodal import DualEncoder, DualEncoderConfig
+from course_tests.parity.peers.contract import Mechanism, Reference
 from course_tests.parity.peers.copying import copy_submodules
 from course_tests.parity.peers.multimodal.shared import Inputs, draw_texts
 
@@ -16,14 +16,6 @@ _CLIP_BLOCK = """
     layer_norm1=attention_norm layer_norm2=feed_forward_norm
     mlp.fc1=feed_forward.in_proj mlp.fc2=feed_forward.out_proj
 """
-_BERT_BLOCK = """
-    attention.self.query=attention.q_proj attention.self.key=attention.k_proj
-    attention.self.value=attention.v_proj attention.output.dense=attention.out_proj
-    attention.output.LayerNorm=attention_norm output.LayerNorm=feed_forward_norm
-    intermediate.dense=feed_forward.in_proj output.dense=feed_forward.out_proj
-"""
-
-
 _N_CLIP_WORDS = 100
 
 
@@ -115,49 +107,6 @@ def _clip(model: DualEncoder, inputs: Inputs) -> Reference:
     return Reference(call, inputs)
 
 
-def _two_segments(
-    generator: Generator, *, batch: int, length: int, n_words: int, **sizes: int
-) -> Inputs:
-    tokens = draw_texts(generator, batch, length, n_words, first=2, end=1, pad=0)
-    return tokens, (torch.arange(length) >= length // 2).long().expand(batch, -1).clone()
-
-
-def _bert(model: BertText, inputs: Inputs) -> Reference:
-    from transformers import BertConfig, BertModel
-
-    config = model.config
-    peer: Any = BertModel(
-        BertConfig(
-            vocab_size=config.n_words,
-            hidden_size=config.d_model,
-            num_hidden_layers=config.n_layers,
-            num_attention_heads=config.n_heads,
-            intermediate_size=config.d_ff,
-            max_position_embeddings=config.max_len,
-            type_vocab_size=config.n_segments,
-            layer_norm_eps=config.eps,
-            pad_token_id=config.pad,
-        )
-    )
-    tables = peer.embeddings
-    with torch.no_grad():
-        tables.word_embeddings.weight.copy_(model.embedding.weight)
-        tables.position_embeddings.weight.copy_(model.positions)
-        tables.token_type_embeddings.weight.copy_(model.segments.weight)
-    copy_submodules(peer, model, "embeddings.LayerNorm=in_norm pooler.dense=summary_proj")
-    blocks: Any = zip(model.blocks, peer.encoder.layer, strict=True)
-    for ours, layer in blocks:
-        copy_submodules(layer, ours, _BERT_BLOCK)
-    peer = peer.to(model.summary_proj.weight).eval()
-
-    def call(tokens: Tensor, keep: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
-        out = peer(input_ids=tokens, attention_mask=keep, token_type_ids=segments)
-        return out.last_hidden_state, out.pooler_output
-
-    tokens, segments = inputs
-    return Reference(call, (tokens, tokens != config.pad, segments))
-
-
 MECHANISMS = (
     Mechanism(
         name="dual_encoder",
@@ -178,22 +127,5 @@ MECHANISMS = (
         ),
         peer=_clip,
         peer_name="transformers.CLIPModel",
-    ),
-    Mechanism(
-        name="bert_text",
-        source="Devlin et al. (2019), section 3",
-        build=configured(BertText, BertTextConfig),
-        inputs=_two_segments,
-        tiny={
-            "batch": 3, "length": 6, "d_model": 8, "n_heads": 2, "d_ff": 16, "n_layers": 2,
-            "n_words": 20,
-        },
-        small=dict(batch=4, length=16, d_model=64, n_heads=4, d_ff=256, n_layers=2, n_words=100),
-        large=dict(
-            batch=4, length=128, d_model=256, n_heads=4,
-            d_ff=1024, n_layers=4, n_words=1000,
-        ),
-        peer=_bert,
-        peer_name="transformers.BertModel",
     ),
 )  # fmt: skip
