@@ -221,3 +221,24 @@ def latent_for_all(s: Sketch) -> None:
         rows.append([query, turned, dot, score])
     kept = p.text("kept", kind="small quiet")
     p.done(p.grid(rows[0], [token, down, latent, kept], rows[1], gap=(18, 26), turn=False))
+
+
+TARGETS = ("Hi", "<end>", "<assistant>", "Hello", "<end>")
+TRAINED = ("continue", "answer", "be rewarded")
+COUNTED = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 0, 0.75, 0.75]])
+
+
+@drawing(
+    f"""The five targets of a short conversation, {", ".join(TARGETS)}, and how much the loss of
+    each counts when a model learns three things. To continue texts, all count 1. To answer,
+    Hello and the end after it count 1 and all others 0. To be rewarded, these two count
+    {COUNTED[2, 3]:.2f}, by which the reward of this answer is above the mean, and all others 0.""",
+    numbers=lambda: [1, 0, COUNTED[2, 3]],
+)
+def one_loss_three_weights(s: Sketch) -> None:
+    p = Page(s)
+    rows, columns = (TARGETS, TRAINED) if s.narrow else (TRAINED, TARGETS)
+    shown = [[f"{count:g}" for count in row] for row in p.of(COUNTED, COUNTED.T).tolist()]
+    zeros = [(i, j) for i, row in enumerate(shown) for j, count in enumerate(row) if count == "0"]
+    w = p.of(92, 74)
+    p.done(p.cells(shown, "weight", w=w, h=28, words=rows, over=columns, hatched=zeros))
