@@ -46,14 +46,6 @@ def softmax_gradient(weights: Tensor, grad_weights: Tensor) -> Tensor:
     return weights * (grad_weights - (grad_weights * weights).sum(dim=-1, keepdim=True))
 
 
-def softmax_sensitivity(weights: Tensor) -> Tensor:
-    """Sensitivity of a softmax to scores ``(..., S)``: its Jacobian's trace, ``1 - sum(w^2)``.
-
-    From ``1 - 1/S`` for equal weights down to 0 for a single key.
-    """
-    return 1 - weights.square().sum(dim=-1)
-
-
 def saturation_lead(n_keys: int, share: float = 0.01) -> float:
     """The lead at which the winning weight's slope has fallen to a share of its largest value.
 

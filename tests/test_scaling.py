@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.calibration import expected_calibration_error, fit_temperature, reliability
-from course_lib.scaling import saturation_lead, score_moments, softmax_gradient, softmax_sensitivity
+from course_lib.scaling import saturation_lead, score_moments, softmax_gradient
 from course_tests.refusals import refusals
 
 
@@ -37,12 +37,6 @@ def test_softmax_gradient_is_autograds():
     weights = scores.softmax(-1)
     (want,) = torch.autograd.grad(weights, scores, g)
     torch.testing.assert_close(softmax_gradient(weights.detach(), g), want)
-
-
-def test_sensitivity_is_the_trace_of_the_jacobian():
-    scores = torch.randn(6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
-    torch.testing.assert_close(softmax_sensitivity(scores.softmax(-1)), jacobian.trace())
 
 
 @pytest.mark.parametrize("n_keys", [2, 3, 64, 5000])

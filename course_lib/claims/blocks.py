@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.claims.finding import Finding
-from course_lib.layers import DecoderBlock, EncoderBlock, layer_norm, xavier_init
+from course_lib.layers import DecoderBlock, layer_norm, xavier_init
 from course_lib.transformer import Decoder
 from course_lib.transformer.wiring import conditioned_block
 
@@ -54,22 +54,6 @@ def cross_attention_paths() -> Finding:
         evidence=f"with the block frozen, a gradient of norm {decoder:.2f} reaches its input and "
         f"{encoder:.3f} the memory; through the keys of the cross-attention alone "
         f"{through['keys']:.4f}, through its values {through['values']:.4f}",
-    )
-
-
-def four_times_as_wide() -> Finding:
-    """Widths and shares of weights of the usual block and of the report's own configuration."""
-    ratios, shares = [], []
-    for d_model, d_ff in ((512, 2048), (400, 512)):
-        block = EncoderBlock(d_model, 8, d_ff)
-        inner = sum(p.numel() for p in block.feed_forward.parameters())
-        ratios.append(d_ff / d_model)
-        shares.append(inner / sum(p.numel() for p in block.parameters()))
-    return Finding(
-        holds=min(ratios) >= 4,
-        corrected=ratios[0] == 4 and ratios[1] < 1.5,
-        evidence=f"widths 512 and 2048: {ratios[0]:g} times as wide, {shares[0]:.0%} of the "
-        f"weights of a block; 400 and 512, as configured: {ratios[1]:g} times, {shares[1]:.0%}",
     )
 
 

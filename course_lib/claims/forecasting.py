@@ -2,12 +2,10 @@
 
 from math import comb
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from course_lib.claims.finding import Finding
-from course_lib.data.ett import Ett, EttName
 from course_lib.informer import (
     Informer,
     InformerConfig,
@@ -24,23 +22,6 @@ from course_lib.positions import (
 def _draw(*shape: int, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
-def _hours(name: EttName, steps: int) -> float:
-    """Duration of so many steps, by the rows of the 360 days of training."""
-    nothing = Ett(name, np.empty(0, "datetime64[m]"), np.empty((0, 7)), "")
-    rows = nothing.rows("train")
-    return steps * 360 * 24 / (rows.stop - rows.start)
-
-
-def hours_ahead() -> Finding:
-    """Count how many hours 24 and 96 steps are in the two series."""
-    day, other = _hours("ETTh1", 24), _hours("ETTm1", 96)
-    return Finding(
-        holds=day == 24 and other == 1.5,
-        corrected=day == 24 and other == 24,
-        evidence=f"24 steps of ETTh1 are {day:g} hours, 96 steps of ETTm1 are {other:g}",
-    )
 
 
 def informer_is_a_set_model() -> Finding:

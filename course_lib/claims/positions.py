@@ -10,8 +10,6 @@ from course_lib.positions import (
     code_similarity,
     qwen2_vl_rotary,
     qwen3_vl_rotary,
-    ratio_code,
-    shift_matrix,
     sinusoidal_encoding,
     sinusoidal_positions,
     spatial_positions,
@@ -27,16 +25,6 @@ from course_lib.vit import (
 
 def _codes(n: int, d_model: int) -> Tensor:
     return sinusoidal_encoding(torch.arange(n, dtype=torch.float64), d_model)
-
-
-def codes_are_unique() -> Finding:
-    """The nearest two codes of 2,000 positions."""
-    nearest = {width: float(F.pdist(_codes(2000, width)).min()) for width in (64, 512)}
-    listed = " and ".join(f"{gap:.2f} at width {width}" for width, gap in nearest.items())
-    return Finding(
-        holds=min(nearest.values()) > 1,
-        evidence=f"the nearest two codes of 2,000 positions are {listed} apart",
-    )
 
 
 def different_frequencies() -> Finding:
@@ -68,18 +56,6 @@ def integers_hinder_learning() -> Finding:
     )
 
 
-def ratios_depend_on_length() -> Finding:
-    """The ninth of ten, the ninetieth of a hundred, and the size of a step in both."""
-    short, long = ratio_code(torch.arange(1, 11), 10), ratio_code(torch.arange(1, 101), 100)
-    steps = [float(code[1] - code[0]) for code in (short, long)]
-    same = float(short[8] - long[89])
-    return Finding(
-        holds=same == 0 and steps[0] > 5 * steps[1],
-        evidence=f"places 9 of 10 and 90 of 100 differ by {same:g}; a step is {steps[0]:.2f} in "
-        f"the one and {steps[1]:.2f} in the other",
-    )
-
-
 def binary_distances() -> Finding:
     """Digits that change in single steps and in a leap, with four digits and with sixteen."""
     unequal = {}
@@ -95,44 +71,6 @@ def binary_distances() -> Finding:
     upset = {n_bits: step > far for n_bits, (step, far, _) in unequal.items()}
     return Finding(
         holds=upset[16] and not upset[4], corrected=upset[16] and upset[4], evidence=listed
-    )
-
-
-def codes_extend_without_errors() -> Finding:
-    """Train on sequences of 16, test on 64; beside it, a head made of the shift map."""
-    model, _ = train_previous(lambda n: sinusoidal_positions(n, 32), length=16, steps=250)
-    short, long = (float(accuracy_by_place(model, n).mean()) for n in (16, 64))
-
-    def by_hand(tokens: Tensor) -> Tensor:
-        codes = _codes(tokens.shape[1], 32)
-        weights = (20 * (codes @ shift_matrix(-1, 32).T) @ codes.T).softmax(dim=-1)
-        return weights @ F.one_hot(tokens, 10).double()
-
-    exact = float(accuracy_by_place(by_hand, 64).mean())
-    return Finding(
-        holds=short > 0.95 and long > 0.95,
-        corrected=short > 0.95 and long < 0.7 and exact == 1,
-        evidence=f"a model trained on sequences of 16 names {short:.0%} of the previous tokens "
-        f"there and {long:.0%} in sequences of 64, a head built from the shift map {exact:.0%}",
-    )
-
-
-def sines_are_enough() -> Finding:
-    """The best linear map for a step to the right, for codes with and without their cosines."""
-    codes = torch.stack(
-        [sinusoidal_encoding(torch.arange(40).double() + n, 32).repeat(9, 1) for n in (0, 1)]
-    )
-    down = sinusoidal_encoding(torch.arange(9).double(), 32).repeat_interleave(40, 0)
-    errors = []
-    for step in (2, 1):
-        here, there = (torch.cat([down, c], dim=1)[:, ::step] for c in codes)
-        fit = torch.linalg.lstsq(here, there, driver="gelsd").solution
-        errors.append(float((here @ fit - there).square().mean().sqrt()))
-    return Finding(
-        holds=errors[0] < 1e-6,
-        corrected=errors[0] > 0.01 and errors[1] < 1e-6,
-        evidence=f"the best linear map for one step to the right errs by {errors[0]:.2f} on codes "
-        f"of sines and by {errors[1]:.0e} on codes with both",
     )
 
 

@@ -6,7 +6,6 @@ from torch import Tensor
 from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.attention_maps import diagonality, offset_score, stripe_score
 from course_lib.claims.finding import Finding
-from course_lib.positions import sinusoidal_positions
 from course_lib.transformer import Encoder
 
 
@@ -67,62 +66,10 @@ def weights_do_not_explain() -> Finding:
     )
 
 
-_SENTENCE = "The animal didn't cross the street because it was too tired".split()
-_ROW_OF_IT = (0.02, 0.42, 0.05, 0.03, 0.03, 0.08, 0.15, 0.06, 0.04, 0.31)
-
-
-def row_of_it() -> Finding:
-    """Add up the printed weights of "it"."""
-    total = sum(_ROW_OF_IT)
-    slack = len(_ROW_OF_IT) * 0.005
-    return Finding(
-        holds=abs(total - 1) <= slack and len(_ROW_OF_IT) == len(_SENTENCE),
-        evidence=f"{len(_ROW_OF_IT)} printed weights for {len(_SENTENCE)} words add up to "
-        f"{total:.2f}, where rounding explains at most {1 + slack:.2f}",
-    )
-
-
-def distances_from_it() -> Finding:
-    """Count the words between "it" and what it attends to."""
-    it = _SENTENCE.index("it")
-    animal, tired = it - _SENTENCE.index("animal"), _SENTENCE.index("tired") - it
-    return Finding(
-        holds=(animal, tired) == (6, 3),
-        evidence=f"“animal” stands {animal} words before “it”, “tired” {tired} words after",
-    )
-
-
 def weights_of_i_love_you() -> Finding:
     """Add up the three weights of the lecture's example."""
     total = 0.72 + 0.15 + 0.13
     return Finding(holds=abs(total - 1) < 1e-9, evidence=f"0.72 + 0.15 + 0.13 = {total:.2f}")
-
-
-def weights_show_influence() -> Finding:
-    """Does the key with the largest weight change the output most when it is left out?"""
-    weights = torch.tensor([0.6, 0.3, 0.1])
-    cases = {
-        "different values": torch.tensor([1.0, -1.0, 0.5]),
-        # The favourite only repeats what the others say on average.
-        "a redundant favourite": torch.tensor([-0.5, -1.0, 1.0]),
-    }
-    agrees = {name: _most_influential(weights, v) == 0 for name, v in cases.items()}
-    verdicts = set(agrees.values())
-    said = "; ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in agrees.items())
-    return Finding(
-        holds=verdicts.pop() if len(verdicts) == 1 else None,
-        evidence="the same weights 0.6, 0.3, 0.1, and whether leaving out the first key changes "
-        f"the output most: {said}",
-    )
-
-
-def _most_influential(weights: Tensor, values: Tensor) -> int:
-    whole = weights @ values
-    changes = []
-    for i in range(len(weights)):
-        rest = torch.arange(len(weights)) != i
-        changes.append(abs(float(weights[rest] @ values[rest] / weights[rest].sum() - whole)))
-    return changes.index(max(changes))
 
 
 def cross_attention_is_rectangular() -> Finding:
@@ -141,43 +88,10 @@ def cross_attention_is_rectangular() -> Finding:
     )
 
 
-def english_and_japanese_order() -> Finding:
-    """Order of subject, verb and object in a glossed pair of sentences."""
-    english = {"the dog": "S", "bites": "V", "the man": "O"}
-    japanese = {"inu ga (dog)": "S", "otoko o (man)": "O", "kamu (bites)": "V"}
-    orders = "".join(english.values()), "".join(japanese.values())
-    return Finding(
-        holds=orders == ("SOV", "SVO"),
-        corrected=orders == ("SVO", "SOV"),
-        evidence=f"“{' '.join(english)}” is {orders[0]}, “{' '.join(japanese)}” is {orders[1]}",
-    )
-
-
 def _encoder() -> Encoder:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return Encoder(16, 2, 32, 2).double()
-
-
-def appended_and_invariant() -> Finding:
-    """Shuffle the tokens of a whole encoder, without positions and with added ones."""
-    encoder, order = _encoder(), torch.tensor([3, 0, 5, 1, 4, 2])
-    random = torch.Generator().manual_seed(0)
-    x = torch.randn(1, 6, 16, generator=random, dtype=torch.float64)
-    stays, along = [], []
-    with torch.no_grad():
-        for codes in (torch.zeros(6, 16), sinusoidal_positions(6, 16)):
-            out, moved = encoder(x + codes), encoder(x[:, order] + codes)
-            stays.append(float((moved - out).abs().max()))
-            along.append(float((moved - out[:, order]).abs().max()))
-    width = (x + codes).shape[-1]
-    return Finding(
-        holds=stays[0] < 1e-9 and width > 16,
-        corrected=along[0] < 1e-9 < stays[0] and along[1] > 0.1 and width == 16,
-        evidence=f"shuffled tokens change the outputs by {stays[0]:.2f}, and give shuffled outputs "
-        f"up to {along[0]:.0e}; with added positions, which leave the width at {width}, these "
-        f"differ by {along[1]:.2f}",
-    )
 
 
 def _exchanged(name: str, weight: Tensor, order: Tensor) -> Tensor:
@@ -220,34 +134,6 @@ def training_commutes_with_exchange() -> Finding:
         evidence=f"after five steps weights differ by {inter:.0e} if tokens were exchanged; if "
         f"channels were, by {same_start:.2f} from the same start and by {moved_start:.0e} from one "
         "with its rows and columns exchanged likewise",
-    )
-
-
-# The sentence that both figures of the paper of 2017 with "making" show.
-_MAKING = (
-    "It is in this spirit that a majority of American governments have passed new laws since 2009 "
-    "making the registration or voting process more difficult ."
-)
-
-
-def typical_heads_are_64_wide() -> Finding:
-    """Divide the widths that the report names by its number of heads."""
-    typical, own = 512 // 8, 400 // 8
-    return Finding(
-        holds=own == 64,
-        corrected=typical == 64 and MultiHeadAttention(400, 8).d_head == own,
-        evidence=f"a width of 512 in 8 heads gives {typical}; the report's own 400 gives {own}",
-    )
-
-
-def making_looks_back() -> Finding:
-    """Find both words in the sentence of the figure."""
-    words = _MAKING.split()
-    making, seen = words.index("making"), [words.index("more"), words.index("difficult")]
-    return Finding(
-        holds=max(seen) < making,
-        corrected=min(seen) > making,
-        evidence=f"making is word {making}, more and difficult are words {seen[0]} and {seen[1]}",
     )
 
 

@@ -1,37 +1,12 @@
-"""Claims about the CIFAR-10 report's pictures, its optimiser and its schedule."""
+"""A claim about the CIFAR-10 report's schedule."""
 
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from course_lib.claims.finding import Finding
-from course_lib.data import DataError, load_cifar10, shape_images
-from course_lib.experiments.vit_cifar10 import make_optimizer
-from course_lib.training import accuracy, fit, minibatches, seeded_generator, warmup_cosine
-from course_lib.vit import ViT, ViTConfig, load_kept
-
-__all__ = ["guide_follows_the_setup", "sixty_thousand_pictures", "steps_of_a_tenth_train"]
-
-
-def sixty_thousand_pictures() -> Finding:
-    """Count pictures by class: of the test set as kept, and of both sets if they are here."""
-    counts = {"test": load_kept("few").labels.bincount().tolist()}
-    wanted = {"test": [1_000] * 10}
-    try:
-        counts["training"] = load_cifar10("train", download=False).labels.bincount().tolist()
-        wanted["training"] = [5_000] * 10
-    except DataError:
-        pass  # The labels of the test set are kept with the book; the others are not.
-    return Finding(
-        holds=counts == wanted,
-        evidence="; ".join(
-            f"{sum(found):,} {name} pictures in {len(found)} classes of {min(found):,} or more"
-            for name, found in counts.items()
-        ),
-    )
 
 
 def guide_rate(step: int, warmup_steps: int, total_steps: int) -> float:
@@ -69,37 +44,4 @@ def guide_follows_the_setup() -> Finding:
         holds=gap < 1e-9,
         evidence=f"over {total} steps the two differ by at most {gap:.0e}; the first step is taken "
         f"at a rate of {rates[0]:g}, and the largest factor is {max(rates):g}",
-    )
-
-
-def steps_of_a_tenth_train() -> Finding:
-    """A tiny model says in which quarter of a picture a shape is, with the report's optimiser."""
-    seen, unseen = (
-        shape_images(n, torch.Generator().manual_seed(i), size=16)
-        for i, n in enumerate((3_000, 500))
-    )
-    config = ViTConfig(16, 4, 3, 4, 32, 2, 2, 64, dropout=0.0, positions="learned")
-    model = ViT(config, generator=seeded_generator(0))
-    pictures = 2 * unseen.images - 1
-    with torch.no_grad():
-        before = accuracy(model.eval()(pictures), unseen.quadrant[:, 0])
-    fit(
-        model,
-        make_optimizer(model, "sgd", 0.1, 1e-4),
-        lambda epoch: minibatches(
-            2 * seen.images - 1,
-            seen.quadrant[:, 0],
-            batch_size=64,
-            generator=seeded_generator(0, epoch),
-        ),
-        lambda model, batch: F.cross_entropy(model(batch[0]), batch[1]),
-        epochs=3,
-        schedule=lambda step: warmup_cosine(step, total_steps=141, warmup_steps=7),
-    )
-    with torch.no_grad():
-        after = accuracy(model.eval()(pictures), unseen.quadrant[:, 0])
-    return Finding(
-        holds=after > 0.45 and after > before + 0.15,
-        evidence=f"in 141 steps of SGD at a rate of 0.1 a small model goes from {before:.2f} to "
-        f"{after:.2f} right answers, where guessing gives 0.25",
     )

@@ -9,7 +9,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.claims.finding import Finding
-from course_lib.masks import causal_mask
 from course_lib.seq2seq import attend, luong_general, luong_readout
 
 
@@ -181,29 +180,4 @@ def convolutions_grow_by_two() -> Finding:
     return Finding(
         holds=fields == [3, 5, 7],
         evidence=f"one, two and three layers see {fields[0]}, {fields[1]} and {fields[2]} inputs",
-    )
-
-
-def image_of_512_pixels() -> Finding:
-    """Tokens and pairs of a 512 x 512 image cut into patches of 16."""
-    tokens = F.unfold(torch.zeros(1, 1, 512, 512), kernel_size=16, stride=16).shape[-1]
-    return Finding(
-        holds=tokens == 1024 and round(tokens**2 / 1e6) == 1,
-        evidence=f"{tokens:,} patches and {tokens**2:,} pairs",
-    )
-
-
-def text_sees_more_with_depth() -> Finding:
-    """Inputs that the last token of one attention layer depends on, with and without a mask."""
-    n = 12
-    seen = []
-    for mask in (None, causal_mask(n)):
-        x = torch.randn(n, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-        out = attention_weights(x, x, mask) @ x
-        (gradient,) = torch.autograd.grad(out[-1].sum(), x)
-        seen.append(int((gradient.abs().sum(dim=-1) > 0).sum()))
-    return Finding(
-        holds=max(seen) < n,
-        evidence=f"after one layer the last of {n} tokens depends on {seen[0]} of them without a "
-        f"mask and on {seen[1]} with a causal one",
     )

@@ -5,13 +5,11 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights
 from course_lib.claims.finding import Finding
 from course_lib.positions import (
     TERMS,
     FourTermAttention,
     RelativeBias,
-    alibi_bias,
     sinusoidal_encoding,
     sinusoidal_positions,
 )
@@ -21,22 +19,6 @@ from course_lib.positions.previous import accuracy_by_place, train_previous
 def _draw(*shape: int, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
-def order_leaves_strength_alone() -> Finding:
-    """Weights of keys of equal content, without positions and with a bias by distance."""
-    content = torch.zeros(16, 4)
-    spreads = []
-    for bias in (None, alibi_bias(8, 16)[0]):
-        weights = attention_weights(content, content, bias=bias)[-1]
-        spreads.append((float(weights.min()), float(weights.max())))
-    untouched = [high - low < 1e-6 for low, high in spreads]
-    return Finding(
-        holds=None if untouched == [True, False] else untouched[1],
-        evidence="weights of 16 keys of equal content lie between "
-        f"{spreads[0][0]:.3f} and {spreads[0][1]:.3f} without positions, between "
-        f"{spreads[1][0]:.1e} and {spreads[1][1]:.2f} with a bias by distance",
-    )
 
 
 def bias_by_distance_alone() -> Finding:

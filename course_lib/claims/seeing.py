@@ -2,45 +2,17 @@
 
 import torch
 import torch.nn.functional as F
-import yaml
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights
 from course_lib.attention_maps import attention_distance, grid_distances
 from course_lib.claims.finding import Finding
-from course_lib.experiments import SHIPPED_RESULTS
 from course_lib.hybrid import InvertedBottleneck, RelativeBlock, hybrid_cifar
 from course_lib.multimodal import (
     DualEncoderConfig,
     TextTower,
-    UnifiedConfig,
-    UnifiedEncoder,
     unified_positions,
 )
 from course_lib.vit import ViT, ViTConfig
-
-BOOK = SHIPPED_RESULTS.parent
-
-
-def ablations_subtract() -> Finding:
-    """The report's accuracies without each part, and the drops that it prints."""
-    drops = {
-        "no-positions": 0.087,
-        "one-head": 0.032,
-        "no-residual": 0.121,
-        "no-norm": 0.153,
-        "no-ffn": 0.064,
-    }
-    printed = {
-        entry["arm"]: entry["value"]
-        for entry in yaml.safe_load((BOOK / "results.yml").read_text(encoding="utf-8"))
-        if entry["table"] == "V.D Ablation studies" and entry["experiment"] == "vit-ablations"
-    }
-    off = [abs(printed["whole"] - printed[arm] - drop) for arm, drop in drops.items()]
-    return Finding(
-        holds=max(off) < 1e-9, evidence=f"{len(off)} drops, at most {max(off):.1g} away from it"
-    )
-
 
 # --------------------------------------------------------------------------- by architecture
 
@@ -152,23 +124,6 @@ def clip_reads_both_ways() -> Finding:
     )
 
 
-def _weights(model: torch.nn.Module) -> int:
-    return sum(p.numel() for p in model.parameters())
-
-
-def places_decide_the_cost() -> Finding:
-    """Weights and scores of one encoder with positions on a line, and on a line and a grid."""
-    with torch.device("meta"):
-        line, dual = (
-            _weights(UnifiedEncoder(UnifiedConfig(places=places))) for places in ("line", "dual")
-        )
-    return Finding(
-        holds=dual < line,
-        evidence=f"{dual:,} weights with positions on a line and a grid, {line:,} with all of them "
-        "on a line",
-    )
-
-
 def unified_means_a_line() -> Finding:
     """Likeness of a patch and the one below it, against the end of its row and the next."""
     alike = {}
@@ -184,17 +139,4 @@ def unified_means_a_line() -> Finding:
         corrected=lost["line"] and not lost["dual"],
         evidence=f"cosines of the codes of a patch with the one below and with the start of the "
         f"next row, {told}",
-    )
-
-
-def queries_cost_n_times_m() -> Finding:
-    """Scores of queries that look at an image, and those of the image encoder in front of them."""
-    slots, side = 100, 25
-    across = attention_weights(torch.zeros(slots, 8), torch.zeros(side**2, 8)).numel()
-    encoder = side**4
-    return Finding(
-        holds=across == slots * side**2 and across + slots**2 > encoder,
-        corrected=across == slots * side**2 and across + slots**2 < encoder,
-        evidence=f"{slots} queries and {side**2} places: {across:,} scores across, {slots**2:,} "
-        f"among the queries, and {encoder:,} in each layer of the encoder before",
     )

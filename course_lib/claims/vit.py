@@ -10,7 +10,7 @@ from course_lib.claims.finding import Finding
 from course_lib.data import shape_images
 from course_lib.data.cifar import IMAGE_STD, MEAN, PIXEL_STD
 from course_lib.resnet import resnet18
-from course_lib.training import count_parameters, saved_bytes, train_epoch, warmup_cosine
+from course_lib.training import count_parameters, saved_bytes, train_epoch
 from course_lib.vit import VisionBlock, ViT, ViTConfig
 
 
@@ -80,22 +80,6 @@ def any_deviation_will_do() -> Finding:
         evidence=f"generated pictures have a deviation of {left[0]:.2f} after division by the mean "
         f"of their own and of {left[1]:.2f} after division by that of all pixels; for CIFAR-10 the "
         f"two constants differ by factors of {min(ratios):.2f} to {max(ratios):.2f}",
-    )
-
-
-def learning_rate_ends_at_a_hundredth() -> Finding:
-    """Follow the report's schedule: 300 epochs of 500 steps, a rise over a twentieth of them."""
-    total, peak = 300 * 500, 0.1
-
-    def rate(step: int) -> float:
-        return peak * warmup_cosine(step, total_steps=total, warmup_steps=total // 20)
-
-    last, later = rate(total - 1), rate(290 * 500)
-    below = next(epoch for epoch in range(15, 301) if rate(epoch * 500) < peak / 100)
-    return Finding(
-        holds=0.0005 < last < 0.002,
-        evidence=f"the last step is taken with {last:.0e}; at epoch 290 the rate is {later:.1e}, "
-        f"and it is below 0.001 from epoch {below} on",
     )
 
 

@@ -19,8 +19,6 @@ from course_lib.swin import (
     Swin,
     SwinBlock,
     SwinConfig,
-    grid_connections,
-    window_layout,
 )
 from course_lib.vit import patchify
 
@@ -32,19 +30,6 @@ def pixels_are_tokens() -> Finding:
         holds=n == 224**2,
         corrected=n == 224**2 // 16**2,
         evidence=f"{224**2:,} pixels are {n} tokens",
-    )
-
-
-def windows_cost_their_side_squared() -> Finding:
-    """Pairs in a window when its side is doubled."""
-    pairs = []
-    for window in (4, 8):
-        layout = window_layout(16, 16, window, 0)
-        pairs.append(int(grid_connections(layout).sum()) // layout.n_windows)
-    return Finding(
-        holds=pairs[1] == 4 * pairs[0],
-        corrected=pairs == [4**4, 8**4],
-        evidence=f"a window of side 4 has {pairs[0]:,} pairs, one of side 8 has {pairs[1]:,}",
     )
 
 

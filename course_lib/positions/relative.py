@@ -32,20 +32,16 @@ def check_lengths(T: int, S: int | None) -> int:
 
 
 def relative_shift(scores: Tensor) -> Tensor:
-    """Let each query have its own distances in the columns of its keys.
+    """Let each query have its own distances in the columns of its keys: ``(..., T, S)``.
 
-    Column m of the scores ``(..., T, S + T - 1)`` is a distance, counted down, the same for all
-    queries. Query i needs it at key ``j = m - (T - 1 - i)``, so row i goes ``T - 1 - i`` places to
-    the left. Read as one line, each row then begins one place before a whole row later: a view
-    ``(..., T, S)`` is all it takes.
+    Column m of the scores ``(..., T, S + T - 1)`` is a distance, counted down. Query i needs it at
+    key ``j = m - (T - 1 - i)``, so row i goes ``T - 1 - i`` places to the left. Read as one line,
+    each row then begins one place before a whole row later: a view is all it takes.
 
     Source: Dai et al., Transformer-XL (2019), appendix B.
 
-    Example:
-        Two queries, of which the second is the last of three positions, and distances 2, 1, 0, -1.
-
-        >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()
-        [[1, 0, -1], [2, 1, 0]]
+    >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()
+    [[1, 0, -1], [2, 1, 0]]
     """
     T, L = scores.shape[-2:]
     if L < T:
