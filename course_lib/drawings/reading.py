@@ -145,6 +145,28 @@ def whose_row(s: Sketch) -> None:
     p.done(p.row(sides[0], table, sides[1], gap=p.of(36, 22)))
 
 
+BRINGS = torch.tensor([[2.0, 2.0], [0.0, 2.0], [2.0, 0.0], [0.0, 0.0]])
+MARGIN = BRINGS.sum(1)
+LOSS = -F.logsigmoid(MARGIN)
+
+
+@drawing(
+    f"""Heads a and b each add 2 to the margin of the line end, and the loss is {LOSS[0]:.2f}. With
+    one of them silenced it is {LOSS[1]:.2f}, with both silenced {LOSS[3]:.2f}: losing both costs
+    far more than twice the loss of one.""",
+    numbers=lambda: [*MARGIN.tolist(), *LOSS.tolist()],
+)
+def two_carriers(s: Sketch) -> None:
+    p = Page(s)
+    how = {"w": p.of(72, 52), "h": 28}
+    gone, rows = (BRINGS == 0).nonzero().tolist(), ("none silenced", "a", "b", "a and b")
+    heads = p.cells(BRINGS, "value", words=rows, over=("a", "b"), hatched=map(tuple, gone), **how)
+    margin = p.cells(MARGIN[:, None], "step", over=("margin",), **how)
+    loss = p.cells(LOSS[:, None], "weight", over=("loss",), **how)
+    p.link(heads, margin, loss)
+    p.done(p.row(heads, margin, loss, gap=p.of(64, 14)))
+
+
 @drawing(
     """Activation patching with two runs of one model. The clean run reads the kings question mark
     and answers are. The other run reads the king question mark and answers is. After block 1 the
