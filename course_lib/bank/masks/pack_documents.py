@@ -33,7 +33,9 @@ def _full(t: Trial) -> tuple[Tensor, int]:
 def apart(t: Trial) -> None:
     """in a row without padding each document has a causal triangle of its own"""
     lengths, T = _full(t)
-    _part(t, 0, lengths, T, f"lengths {lengths.tolist()}")
+    # In another order they need another mask of the same size.
+    for rows in (lengths, lengths.flip(0)):
+        _part(t, 0, rows, T, f"lengths {rows.tolist()}")
     _part(t, 0, torch.tensor([[T], [T]]), T, "one document")
 
 
