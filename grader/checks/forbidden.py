@@ -13,19 +13,24 @@ comes before the first line of a student's and leaves nothing behind that Python
 import contextlib
 import ctypes
 import gc
-import pkgutil
 import re
+import statistics
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from importlib.abc import MetaPathFinder
 from itertools import product
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, NoReturn
 
+import numpy.ma
+import numpy.polynomial
 import torch
+
+from grader.checks.import_stubs import NEEDED
 
 
 class NotAllowed(RuntimeError):
@@ -39,7 +44,8 @@ class Forbidden:
     says: str  # what may not be used, as the student knows it
     instead: str  # what to do
     operators: str = "$^"  # names of torch's, refused on a CPU, where all ways to them end
-    functions: tuple[str, ...] = ()  # full names of those written in Python
+    functions: str = "$^"  # names of those that torch, numpy and statistics have in Python
+    shortcuts: str = "$^"  # names of operators about which a person is asked, as of no others
     # whether :func:`for_good` also keeps every operator from being recorded
     gradients: bool = False
 
@@ -50,10 +56,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write attention with your own matrix products and softmax",
         # Every way to either ends here, the slow one to the second at its function.
         operators="_safe_softmax|.*attention|_transformer_encoder_layer",
-        functions=(
-            "torch.nn.functional.multi_head_attention_forward",
-            "torch.nn.modules.activation.MultiheadAttention.forward",
-        ),
+        functions=r"multi_head_attention_forward|MultiheadAttention\.forward",
     ),
     "autograd": Forbidden(
         "autograd",
@@ -61,14 +64,10 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         # The formulas that the engine uses, ready to be called; `for_good` takes all of them.
         operators=r"(_softmax|_log_softmax|tanh|sigmoid|log_sigmoid|gelu|silu|elu|mish|softplus|"
         r"threshold|leaky_relu|logit|\w+_loss|binary_cross_entropy|matmul|linear)_backward",
-        functions=(
-            # `backward`, `grad`, and all of `torch.autograd.functional` and `torch.func` end here.
-            "torch.autograd.graph._engine_run_backward",
-            "torch.autograd.forward_ad.make_dual",
-            # A transform of random variables knows the logarithm of its slope.
-            "torch.distributions.transforms.TanhTransform.log_abs_det_jacobian",
-            "torch.distributions.transforms.SigmoidTransform.log_abs_det_jacobian",
-        ),
+        # `backward`, `grad`, and all of `torch.autograd.functional` and `torch.func` end here; a
+        # transform of random variables knows the logarithm of its slope, a polynomial its own.
+        functions=r"_engine_run_backward|make_dual|\w+\.log_abs_det_jacobian|"
+        r"(poly|cheb|leg|herme?|lag)der",
         gradients=True,
     ),
     "recurrence": Forbidden(
@@ -82,31 +81,25 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         # A norm over groups, batches or without a mean becomes this one with a line around it;
         # what is left, `norm` and those of `linalg`, is a length, a root of squares.
         operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_|corrcoef",
-        functions=(
-            "torch.nn.functional.normalize",
-            "torch.masked._ops.normalize",
-            "torch.nn.functional.local_response_norm",
-            "torch.nn.modules._functions.CrossMapLRN2d.forward",
-        ),
+        functions=r"normalize|local_response_norm|CrossMapLRN2d\.forward|_?clip_grads?_\w*norm_?|"
+        r"corrcoef|correlation|NormalDist\.zscore",
     ),
     "interpolate": Forbidden(
         "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
         "write the weights of the neighbours yourself",
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler|(nan)?quantile",
-        # Versions of it in the packages beside torch.
-        functions=(
-            "numpy.interp._implementation",
-            "numpy.quantile._implementation",
-            "PIL.Image.Image.resize",
-            "PIL.Image.Image.transform",
-        ),
+        # A triangular window holds the weights.
+        functions=r"interp|(NormalDist\.|nan)?(quantiles?|percentile)|bartlett",
     ),
     "patches": Forbidden(
         "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
         "write the cut with reshapes and permutations of your own",
         # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
         operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
+        functions="correlate2?|convolve",
+        # The place of a maximum says which patch it is in.
+        shortcuts=r"\w*pool",
     ),
 }
 
@@ -127,20 +120,21 @@ def during(kinds: Sequence[str], exercise: str = "", gone: Collection[str] = ())
         yield
 
 
-def for_good(kinds: Sequence[str]) -> None:
+def for_good(kinds: Sequence[str], *unneeded: str) -> None:
     """Refuse for the rest of this process's life.
 
     Operators end in a builtin function that takes no such arguments: unlike a Python function it
     has no code that could be exchanged. What registered it is never freed and known to nobody.
-    Gone as well is what :func:`library_code` found.
+    Gone as well is what :func:`library_code` found, and the packages that are ``unneeded``.
     """
     if not kinds:
         return
     lost = dict.fromkeys(_operators(_MAKING_OTHERS), len)
     for kind in kinds:
         forbidden = FORBIDDEN[kind]
-        for name in forbidden.functions:
-            _function(name).__code__ = _refusal(f"{forbidden.says} may not be used here")
+        for function in _functions(forbidden.functions):
+            _refuse(function, f"{forbidden.says} may not be used here")
+        _drop_compiled(re.compile(forbidden.functions).fullmatch)
         lost |= dict.fromkeys(_operators(forbidden.operators), len)
         if forbidden.gradients:
             formulas = dict.fromkeys(_operators(r"\w*(backward|_jvp)"), len)
@@ -150,10 +144,10 @@ def for_good(kinds: Sequence[str]) -> None:
     # A place for a result could be of another kind as well.
     made = dict.fromkeys(("aten::empty.memory_format", "aten::empty_strided"), len)
     _keep(_overriding(_OTHER_ENDS, made))
-    for function in library_code():
-        outer = function.__code__.co_freevars
-        function.__code__ = _refusal("the library's own Python version may not be used here", outer)
+    for function in library_code(*unneeded):
+        _refuse(function, "the library's own Python version may not be used here")
     library_code.cache_clear()
+    _drop_packages({Path(path).name.partition(".")[0] for path in unneeded})
     for name in _OTHER_ENGINES:
         delattr(torch._C, name)
 
@@ -172,39 +166,68 @@ def refuse_machine_code() -> None:
             raise NotAllowed(f"functions of a shared library may not be called here: {instead}")
         if event == "import" and isinstance(arguments[1], str):
             path = str(Path(arguments[1]).resolve())
-            if not path.startswith(installed) or arguments[0] == "_cffi_backend":
+            if not path.startswith(installed) or arguments[0] in ("_cffi_backend", "audioop"):
                 raise NotAllowed(f"machine code of one's own may not be used here: {instead}")
 
     sys.addaudithook(audit)
     gc.freeze()  # or a list of all objects would have the hook, whose code could be exchanged
 
 
-def hidden_files() -> Iterator[Path]:
-    """Folders and files that hold torch's operators written in Python once more, or derivatives."""
-    for name in _IN_PYTHON:
-        path = Path(torch.__file__).parent.joinpath(name)
+def hidden_files(*unneeded: str) -> Iterator[Path]:
+    """Folders and files that hold torch's operators written in Python once more, or derivatives.
+
+    Beside them are what is ``unneeded``, and where numpy and statistics have what is forbidden.
+    """
+    found = {_TORCH / name for name in _IN_PYTHON} | {Path(path) for path in unneeded}
+    for kind in FORBIDDEN.values():
+        files = {Path(function.__code__.co_filename) for function in _functions(kind.functions)}
+        found |= {path for path in files if _TORCH not in path.parents}
+    for path in found:
         yield from (path, *path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
 
 
 @cache
-def library_code() -> list[FunctionType]:
-    """The functions that torch has loaded of them, in closures as well.
+def library_code(*unneeded: str) -> list[FunctionType]:
+    """The functions that have been loaded of torch's, and of what is ``unneeded``, in closures too.
 
     To be called before :func:`gc.freeze`, since what is frozen is not listed.
     """
+    _functions.cache_clear()
     for kind in FORBIDDEN.values():
         _operators(kind.operators)
-    folder = Path(torch.__file__).parent
-    within = tuple(str(folder / name) for name in _IN_PYTHON)
+        _functions(kind.functions)
+    within = (*(str(_TORCH / name) for name in _IN_PYTHON), *unneeded)
     # Their registration is called by imports, and computes nothing.
-    spared = str(folder / "_decomp/__init__.py")
-    return [
-        thing
-        for thing in gc.get_objects()
-        if type(thing) is FunctionType
-        and thing.__code__.co_filename.startswith(within)
-        and thing.__code__.co_filename != spared
-    ]
+    spared = str(_TORCH / "_decomp/__init__.py")
+    return [f for f in _written(within) if f.__code__.co_filename != spared]
+
+
+def _written(within: tuple[str, ...]) -> Iterator[FunctionType]:
+    for thing in gc.get_objects():
+        if type(thing) is FunctionType and thing.__code__.co_filename.startswith(within):
+            yield thing
+
+
+def _drop_compiled(forbidden: Any) -> None:
+    """Take the functions of machine code from all modules of numpy."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "numpy"]:
+        names = vars(sys.modules[name])
+        for key, value in [*names.items()]:
+            if type(value) is BuiltinFunctionType and forbidden(value.__name__):
+                del names[key]
+
+
+def _drop_packages(packages: Collection[str]) -> None:
+    def refuse(name: str, *_: Any) -> None:
+        if (package := name.partition(".")[0]) in packages:
+            raise ModuleNotFoundError(f"`{package}` may not be used here: {NEEDED}", name=name)
+
+    for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
+        names = vars(sys.modules.pop(name))
+        names.clear()
+        names["__getattr__"] = partial(refuse, name)
+    finder = type("Without", (MetaPathFinder,), {"find_spec": staticmethod(refuse)})
+    sys.meta_path.insert(0, finder())
 
 
 def _keep(libraries: list[Any]) -> None:
@@ -215,6 +238,12 @@ def _keep(libraries: list[Any]) -> None:
 def refuses(kinds: Sequence[str], operator: str) -> bool:
     """Tell whether an operator, by its full name, is among those that are refused."""
     return any(re.match(rf"\w+::(?:{FORBIDDEN[kind].operators})", operator) for kind in kinds)
+
+
+def shortcuts(kinds: Sequence[str], operators: Sequence[str]) -> list[str]:
+    """Those of some operators about which a person is asked where these kinds are forbidden."""
+    pattern = "|".join(FORBIDDEN[kind].shortcuts for kind in kinds)
+    return [name for name in operators if re.match(rf"\w+::(?:{pattern})", name)]
 
 
 @contextlib.contextmanager
@@ -245,8 +274,10 @@ _IN_PYTHON = (
     "_decomp _refs _prims ao _numpy _inductor onnx nested nn/attention/flex_attention.py"
     " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
     " distributed/tensor distributed/_tensor nn/utils/_expanded_weights ../functorch/einops"
-    " ../sympy"
 ).split()
+_TORCH = Path(torch.__file__).parent
+# Where :attr:`Forbidden.functions` are looked for.
+_LIBRARIES = (*(f"{Path(lib.__file__).parent}/" for lib in (torch, numpy)), statistics.__file__)
 _CALLING = frozenset(
     "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata"
     " ctypes.string_at sqlite3.load_extension".split()
@@ -272,11 +303,11 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         raise NotAllowed(message)
 
     held = _overriding(_ENDS, dict.fromkeys(_operators(forbidden.operators), refuse))
-    functions = [_function(name) for name in forbidden.functions]
+    functions = _functions(forbidden.functions)
     codes = [function.__code__ for function in functions]
     try:
         for function in functions:
-            function.__code__ = _refusal(message)
+            _refuse(function, message)
         yield
     finally:
         for function, code in zip(functions, codes, strict=True):
@@ -305,10 +336,13 @@ def _operators(pattern: str, library: str = r"\w+") -> tuple[str, ...]:
 
 
 @cache
-def _function(name: str) -> FunctionType:
-    function = pkgutil.resolve_name(name)
-    assert isinstance(function, FunctionType) and not function.__code__.co_freevars, name
-    return function
+def _functions(pattern: str) -> list[FunctionType]:
+    matching = re.compile(pattern).fullmatch
+    return [function for function in _written(_LIBRARIES) if matching(function.__qualname__)]
+
+
+def _refuse(function: FunctionType, message: str) -> None:
+    function.__code__ = _refusal(message, function.__code__.co_freevars)
 
 
 @cache

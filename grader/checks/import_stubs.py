@@ -26,6 +26,8 @@ _NEEDED = {LIBRARY: ("", course().check, *PRESENT), "grader": ("", "base", "chec
 # Message for a use of anything else, after the name of its module.
 ABSENT = "is not there while your work is graded"
 INSTEAD = "an answer stands on its own. Use what the notebook defines."
+# Sentence about the packages that are left where something is gone.
+NEEDED = "where an exercise forbids something, there are torch, numpy and what comes with Python"
 # The same before anything has happened, for the head of every notebook.
 RULE = (
     f"An answer stands on its own: of `{LIBRARY}` there are only "
@@ -33,7 +35,9 @@ RULE = (
     + f" for it. The rest of the library {ABSENT}, and every check says so if your answer uses it."
     + (" Of other packages there are " if PACKAGES else " Of other packages there is nothing")
     + " and ".join(filter(None, [", ".join(_NAMED[:-1]), *_NAMED[-1:]]))
-    + ", besides what comes with Python: whatever else is on your own machine is missing there."
+    + ", besides what comes with Python: whatever else is on your own machine is missing there,"
+    + " files of data as well."
+    + f" W{NEEDED[1:]} only." * bool(PACKAGES)
 )
 
 

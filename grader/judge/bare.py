@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from grader.checks.answer_proxy import AnswerLost, Failure
 from grader.checks.exercise import Exercise
-from grader.checks.forbidden import FORBIDDEN, refuses
+from grader.checks.forbidden import FORBIDDEN, refuses, shortcuts
 from grader.checks.grading import grade
 from grader.checks.operator_recorder import unusual
 from grader.checks.recognition import recognise
@@ -70,7 +70,8 @@ class Grader:
             else:
                 report = usual
         # Of what any exercise forbids it is settled where it may be used.
-        odd = unusual(name for name in ran if not refuses(tuple(FORBIDDEN), name))
+        others = [name for name in ran if not refuses(tuple(FORBIDDEN), name)]
+        odd = sorted({*unusual(others), *shortcuts(exercise.forbidden, others)})
         if report.score and odd:
             self._ask(
                 f"The answer of {exercise.id} earns {report.score:g} points with what right"

@@ -19,13 +19,13 @@ from grader.base.course import course
 from grader.base.errors import Refused
 from grader.judge import sandbox, sandbox_package
 from grader.judge.cgroup import Group
-from grader.judge.mounts import mounts
+from grader.judge.mounts import mounts, unneeded
 
 # Runs in the warm parent before anything else: only the package provides library and grader, even
 # where the real ones are installed in the same environment.
 START = """
 import json, os, sys
-controls, package, mounts, at, own = json.load(sys.stdin)
+controls, unneeded, package, mounts, at, own = json.load(sys.stdin)
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 sys.meta_path = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")
                  and "editable" not in getattr(f, "__name__", "")]
@@ -43,7 +43,7 @@ del mounts, at, own
 sys.path.insert(0, package)
 sys.argv = sys.orig_argv = [""]
 from grader.judge.forkserver_process import main
-main(controls, *enclosed)
+main(controls, unneeded, *enclosed)
 """
 _START_SECONDS = 180.0
 
@@ -97,7 +97,8 @@ class ForkServer(AbstractContextManager["ForkServer"]):
         # Orders here are in no list of processes, and nowhere in a student's.
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
-            json.dump([theirs, str(package), visible, str(root), course().names], pipe)
+            told = [theirs, unneeded(), str(package), visible, str(root), course().names]
+            json.dump(told, pipe)
         self._ready = 0
         self.made = 0
         self.group = Group.create()

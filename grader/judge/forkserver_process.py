@@ -19,14 +19,16 @@ from typing import Any
 from grader.judge import sandbox
 
 
-def main(controls: list[int], proc: int | None, own_users: bool) -> None:
+def main(controls: list[int], unneeded: list[str], proc: int | None, own_users: bool) -> None:
     """Serve requests for workers until the grader hangs up.
 
     A message on one of ``controls``, a socket for each judge, holds limits as JSON and two
-    descriptors: the new worker's socket and a pipe for its end. The rest is what
-    :func:`.sandbox.enclose` returned; ``proc`` is None without walls.
+    descriptors: the new worker's socket and a pipe for its end. Where something is forbidden,
+    what is ``unneeded`` of the packages is gone, too. The rest is what :func:`.sandbox.enclose`
+    returned; ``proc`` is None without walls.
     """
     os.umask(0o077)
+    _unneeded.extend(unneeded)
     warm()
     # Children end by themselves; whoever waits for one reads the pipe.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -96,7 +98,9 @@ def provide(needs: Iterable[str]) -> None:
 def _settle() -> None:
     from grader.checks.forbidden import library_code
 
-    library_code()
+    gc.unfreeze()
+    library_code.cache_clear()
+    library_code(*_unneeded)
     gc.freeze()  # or the first collection in each fork would copy every page
     gc.enable()
     if threading.active_count() > 1:
@@ -121,6 +125,7 @@ def _testing() -> None:
 
 _COSTLY = {"matplotlib": _matplotlib, "torch.testing": _testing}
 _provided: set[str] = set()
+_unneeded: list[str] = []
 
 
 def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, number: int) -> None:
@@ -137,7 +142,8 @@ def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, nu
     else:
         from grader.checks.forbidden import hidden_files
 
-        sandbox.confine(proc, number, limits["scratch"], limits["without"] and hidden_files())
+        covered = limits["without"] and hidden_files(*_unneeded)
+        sandbox.confine(proc, number, limits["scratch"], covered)
         if os.fork():
             os._exit(0)
     _guard(connection, ending, limits, walls=proc is not None)
@@ -160,7 +166,7 @@ def _guard(connection: int, ending: int, limits: dict[str, Any], *, walls: bool)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         from grader.judge.worker import main as work
 
-        work(link, limits)
+        work(link, limits, _unneeded)
         os._exit(0)
     link.close()
     while True:

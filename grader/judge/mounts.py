@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from grader.judge.packages import TOOLS, required
+from grader.judge.packages import TOOLS, beyond, required
 from grader.judge.sandbox import KIT
 
 # `!` lines need a shell and its programs, `torch.compile` a compiler and its headers, pictures
@@ -70,6 +70,12 @@ def _of_python() -> tuple[tuple[str, str], ...]:
         single[path] = os.path.realpath(path)
     seen = {p: s for p, s in single.items() if not _inside(p, whole) or _inside(p, covered)}
     return tuple({**views, **covered, **seen}.items())
+
+
+def unneeded() -> list[str]:
+    """Folders and files of the packages that are gone where something is forbidden."""
+    found = {path for distribution in beyond() for path in _contents(distribution)}
+    return sorted(path for path in found if not path.endswith((".dist-info", ".libs")))
 
 
 def _home(path: str) -> str:

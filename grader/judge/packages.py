@@ -14,13 +14,15 @@ from grader.base.errors import Refused
 # Program of `!pip install` in a notebook; it finds no network.
 TOOLS = ("pip",)
 # Packages that checks and workers import themselves, whatever the course requires.
-_OWN = ("ipykernel", "numpy", "torch", "tqdm")
+_OWN = ("ipykernel", "ipywidgets", "numpy", "torch", "tqdm")
+# What of it torch requires for its compiler alone.
+_COMPILERS = {"mpmath", "networkx", "sympy"}
 _COURSE = course().distribution
 
 
-def required() -> Iterator[importlib.metadata.Distribution]:
-    """Everything that the course requires, and that requires in turn."""
-    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (_COURSE, *_OWN, *TOOLS)]
+def required(first: str = _COURSE) -> Iterator[importlib.metadata.Distribution]:
+    """Everything that the course requires, and that requires in turn; or of a worker alone."""
+    waiting: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in (first, *_OWN, *TOOLS)]
     seen: set[tuple[str, tuple[str, ...]]] = set()
     while waiting:
         wanted = waiting.pop()
@@ -52,6 +54,12 @@ def _required(
         marker = wanted.marker
         if not marker or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
             yield wanted.name.lower(), tuple(sorted(wanted.extras))
+
+
+def beyond() -> Iterator[importlib.metadata.Distribution]:
+    """What of it an answer has no need of where something is forbidden, nor its shell."""
+    needed = {distribution.name for distribution in required(_OWN[0])} - _COMPILERS
+    return (distribution for distribution in required() if distribution.name not in needed)
 
 
 def others() -> set[str]:

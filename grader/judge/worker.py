@@ -19,7 +19,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -307,9 +307,9 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def main(connection: socket.socket, limits: dict[str, Any]) -> None:
+def main(connection: socket.socket, limits: dict[str, Any], unneeded: Collection[str]) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
-    for_good(limits["without"])
+    for_good(limits["without"], *unneeded)
     recorder = Recorder(limits["without"]) if limits["without"] else None
     if recorder:
         recorder.in_threads()

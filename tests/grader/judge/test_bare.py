@@ -1,5 +1,6 @@
 """An answer to an exercise that forbids something is graded where nothing of that is left."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -7,7 +8,7 @@ import pytest
 
 from grader import authoring
 from grader.intake import parsing
-from grader.judge import bare
+from grader.judge import bare, mounts
 from grader.judge.channel import Worker
 from grader.judge.judge import judge_notebook
 
@@ -65,6 +66,19 @@ def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkse
     wanted = dict.fromkeys(e.forbidden for e in assignment.exercises if e.forbidden)
     assert lacking == [(), *wanted], "one for each, however many exercises"
     assert judged.score == sum(e.points for e in assignment.exercises) and judged.notes == []
+
+
+def test_what_right_answers_import_is_there():
+    """Where something is forbidden, of the packages nothing else is."""
+    gone = {Path(path).name.partition(".")[0] for path in mounts.unneeded()}
+    exercises = [e for name in FORBIDDING for e in LOADED[name].exercises if e.forbidden]
+    sources = [answer.source for e in exercises for answer in e.alternatives]
+    for name in FORBIDDING:
+        cells = [c.source for c in LOADED[name].solution.cells]
+        sources += [source for source in cells if "BEGIN SOLUTION" in source]
+    used = {word for s in sources for word in re.findall(r"^\s*(?:import|from) (\w+)", s, re.M)}
+    assert {"matplotlib", "PIL", "fontTools", "sympy", "mpmath", "networkx"} <= gone
+    assert not gone & {*used, "torch", "numpy", "tqdm", "IPython", "ipywidgets", "pip"}
 
 
 SOON = "tables = F.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 4)] * 3)[0, 0, 0, 0].item()"
