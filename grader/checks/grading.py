@@ -15,7 +15,7 @@ from grader.checks.constant_answer import idle
 from grader.checks.exercise import Exercise, Property, namespace
 from grader.checks.probe import End
 from grader.checks.recorded import Unrecorded
-from grader.checks.report import ALONE, WITH, Report, Row
+from grader.checks.report import ALONE, WITH, Report, Row, missing_file
 from grader.checks.seeds import sample_seed
 from grader.checks.trial import Came, Trial, attempt
 
@@ -67,7 +67,7 @@ def grade(
     given = {function.__name__ for function in exercise.given}.intersection(report.undefined())
     report.cause = " ".join(
         f"`{name}` is given: run the cell further up that defines it." for name in sorted(given)
-    )
+    ) or missing_file(" ".join(row.why for row in rows))
     return report
 
 

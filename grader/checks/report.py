@@ -18,6 +18,10 @@ WIDTH = 76
 ALONE = "nothing else of it holds yet"
 WITH = "not right here either: `{}` has cost points for it, this costs none"
 UNWRITTEN = "Not written yet"
+FILES = (
+    "Only the notebook is handed in, and files of Python (`.py`) beside it: write what you need of"
+    " another file into a cell."
+)
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,11 @@ def _apart_from_sizes(why: str) -> str:
 def undefined(said: str) -> list[str]:
     """The names that errors in a text say are not defined."""
     return list({m[1]: None for m in _UNDEFINED.finditer(said)})
+
+
+def missing_file(said: str) -> str:
+    """Advice where an error in a text is that a file is missing; else empty."""
+    return FILES if "FileNotFoundError" in said else ""
 
 
 def _fill(text: str, initial_indent: str = "", subsequent_indent: str = " " * 4) -> str:

@@ -1,6 +1,9 @@
 """Shell that runs a notebook's cells in grading and rehearsal, as IPython's does."""
 
 import ast
+import builtins
+import getpass
+import pdb
 import socket
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -10,6 +13,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NoReturn
 
+from IPython.core import debugger
+from IPython.core.error import StdinNotImplementedError
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 from grader.base.course import course
@@ -24,11 +29,16 @@ def count(
 
     An import at the margin that fails, and a magic or a command that does, ends no cell, for the
     packages of one machine are not those of another; nor does an error that is ``excused``.
-    ``exit`` ends nothing, either, and a breakpoint where no debugger waits is passed over. A word
-    is a magic by its sign only, so that what a cell says in Python it does in Python.
+    ``exit`` ends nothing, either, and a breakpoint is passed over, since nobody waits at a
+    debugger; nor does anybody answer. A word is a magic by its sign only, so that what a cell says
+    in Python it does in Python.
     """
     shell.automagic = False
-    sys.breakpointhook = lambda *_, **__: None
+    for module in (pdb, debugger):
+        vars(module)["set_trace"] = sys.breakpointhook = lambda *_, **__: None
+    builtins.input = getpass.getpass = unanswered
+    # A kernel puts its own in that place before each cell.
+    vars(getattr(shell, "kernel", None) or shell).update(raw_input=unanswered, getpass=unanswered)
     run_nodes = shell.run_ast_nodes
 
     async def run_on(
@@ -62,6 +72,13 @@ def _sets_up(node: ast.stmt, error: BaseException) -> bool:
     if text.startswith(("import ", "from ", *_WINDOWS)):
         return isinstance(error, ImportError)
     return text.startswith("get_ipython().")
+
+
+def unanswered(*_: Any, **__: Any) -> NoReturn:
+    """Stands for input and getpass."""
+    raise StdinNotImplementedError(
+        "nobody answers a question while work is graded: write what it asks for into the cell"
+    )
 
 
 def alone(packages: Collection[str]) -> None:

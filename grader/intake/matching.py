@@ -46,7 +46,7 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
         elif not locked(wanted[grade_id]):
             cells.append((cell, False))
     absent = [i for i in wanted if i not in places]
-    for grade_id in absent:
+    for grade_id in (name for name in absent if name not in submission.left_out):
         notes.append(f"The cell `{grade_id}` was missing; it was put back.")
     given = [i for i in absent if locked(wanted[i]) and not graded(wanted[i])]
     first = [(nbformat.from_dict(wanted[i]), True) for i in given]

@@ -26,6 +26,7 @@ MAX_SUBMISSION = 32 * 2**20
 MAX_SOURCE = 2**20
 # Of all code together: read as Python it takes up to five hundred times as much.
 MAX_CODE = 2**19
+LONG = "at most {} are read. Write a few lines that make large data, not the data"
 MAX_CELLS = 2000
 MAX_MODULES = 100
 # Lists, objects, and what they hold, each of which takes a hundred bytes and more.
@@ -71,11 +72,13 @@ class Unreadable(Refused):
 class Submission:
     """A student's notebook, rebuilt; ``notes`` say what was repaired on the way.
 
-    ``modules`` are the files of Python beside it, which it may import: their text by name.
+    ``modules`` are the files of Python beside it, which it may import: their text by name. What was
+    ``left_out`` is named by the marks of its cells.
     """
 
     notebook: NotebookNode
     notes: list[str] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
     modules: dict[str, str] = field(default_factory=dict)
 
 
@@ -250,20 +253,21 @@ def parse(content: bytes) -> Submission:
         raise Unreadable("The file is JSON but not a notebook: it has no list of cells.")
     if (cells := len(data["cells"])) > MAX_CELLS:
         raise Unreadable(f"The notebook has {cells} cells, at most {MAX_CELLS} are read.")
-    notebook, code = new_notebook(), 0
+    submission, code = Submission(new_notebook(), notes), 0
     for number, cell in enumerate(data["cells"], 1):
-        clean, problem = _cell(cell, number)
-        if clean is not None and clean.cell_type == "code":
-            code += len(clean.source)
-            if code > MAX_CODE:
-                code -= len(clean.source)
-                most = f"at most {MAX_CODE:,} characters of code are read"
-                clean, problem = None, f"Cell {number} was left out: {most}."
-        if problem:
-            notes.append(problem)
-        if clean is not None:
-            notebook.cells.append(clean)
-    return Submission(notebook, notes)
+        try:
+            clean = _cell(cell, number, notes)
+            if clean.cell_type == "code":
+                if (total := code + len(clean.source)) > MAX_CODE:
+                    raise ValueError(LONG.format(f"{MAX_CODE:,} characters of code"))
+                code = total
+            submission.notebook.cells.append(clean)
+        except ValueError as why:
+            mark = _mark(cell)
+            named = f"Cell {number}, `{plain(mark)}`," if mark else f"Cell {number}"
+            notes.append(f"{named} was left out: {why}.")
+            submission.left_out.add(mark)
+    return submission
 
 
 def load_json(content: bytes) -> Any:
@@ -308,30 +312,34 @@ def _of_old(sheets: Any) -> list[Any]:
     return cells
 
 
-def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
+def _mark(cell: Any) -> str:
+    metadata = cell.get("metadata") if isinstance(cell, dict) else None
+    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = marks.get("grade_id") if isinstance(marks, dict) else None
+    return grade_id[:200] if isinstance(grade_id, str) else ""
+
+
+def _cell(cell: Any, number: int, notes: list[str]) -> NotebookNode:
     kind = cell.get("cell_type") if isinstance(cell, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        return None, f"Cell {number} is not a cell; it was left out."
+        raise ValueError("it is no cell")
     source = cell.get("source", "")
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
-        return None, f"Cell {number} has no text; it was left out."
+        raise ValueError("it has no text")
     if len(source) > MAX_SOURCE:
-        return None, f"Cell {number} has more than {MAX_SOURCE:,} characters; it was left out."
+        raise ValueError(LONG.format(f"{MAX_SOURCE:,} characters"))
     # An editor's other line ends change no line.
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     readable = source.encode("utf-8", errors="replace").decode("utf-8")
     shown = inert(readable) if kind == "markdown" else readable
     fields = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": shown}
     clean = nbformat.from_dict({**fields, **KINDS[kind]})
-    metadata = cell.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    marks = metadata.get("nbgrader")
-    if isinstance(marks, dict) and isinstance(grade_id := marks.get("grade_id"), str):
-        clean.metadata["submitted_id"] = grade_id[:200]
+    if grade_id := _mark(cell):
+        clean.metadata["submitted_id"] = grade_id
+        marks, tags = cell["metadata"]["nbgrader"], cell["metadata"].get("tags")
         claims = {k: marks[k] for k in CLAIMS if k in marks}
-        tags = metadata.get("tags")
         if isinstance(tags, list) and tags:
             claims["tags"] = ", ".join(tag for tag in tags if isinstance(tag, str))
         # Compared and shown, so nothing that is nested a thousand deep.
@@ -339,4 +347,6 @@ def _cell(cell: Any, number: int) -> tuple[NotebookNode | None, str]:
             name: value if value is None or isinstance(value, (str, int, float)) else "nested"
             for name, value in claims.items()
         }
-    return clean, "" if readable == source else f"Cell {number} held broken text; it was repaired."
+    if readable != source:
+        notes.append(f"Cell {number} held broken text; it was repaired.")
+    return clean

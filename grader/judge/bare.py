@@ -15,6 +15,7 @@ from grader.checks.operator_recorder import unusual
 from grader.checks.recognition import recognise
 from grader.checks.report import Report
 from grader.intake import parsing
+from grader.judge.causes import Raised, raised, root
 from grader.judge.session import Session
 
 # Form of a note that asks for a person, and the number of operators that it tells.
@@ -28,6 +29,7 @@ class Bare:
 
     session: Session
     ran: list[str] = field(default_factory=list)
+    failed: list[Raised] = field(default_factory=list)
 
 
 @dataclass
@@ -62,10 +64,16 @@ class Grader:
                 )
                 return usual
             if report.score < usual.score:
+                failed = self.bare[exercise.forbidden].failed
+                causes = [root(name, failed) for name in report.undefined()]
+                there = "".join(
+                    f" There, {cause.sentence}" for cause in [*filter(None, causes)][:1]
+                )
+                report.cause += there
                 self.notes.append(
                     f"The answer of {exercise.id} earns {report.score:g} instead of"
                     f" {usual.score:g} where what it may not use cannot be reached at all; that"
-                    " counts."
+                    f" counts.{there}"
                 )
             else:
                 report = usual
@@ -100,7 +108,8 @@ class Grader:
         if bare is None:
             bare = self.bare[kinds] = Bare(self.start(kinds))
         for source in cells[len(bare.ran) :]:
-            bare.session.run(source)
+            if error := raised(source, bare.session.run(source)[0]):
+                bare.failed.append(error)
             bare.ran.append(source)
         return bare.session
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from grader.checks.report import Report, undefined
+from grader.checks.report import Report, missing_file, undefined
 from grader.intake.matching import defines
 from grader.intake.parsing import plain
 
@@ -24,6 +24,16 @@ class Raised:
 
     def __str__(self) -> str:
         return f"{beginning(self.source)} raised {self.error}"
+
+    @property
+    def sentence(self) -> str:
+        """The same with what to do about it, to go on from a word."""
+        return f"{self}. {missing_file(self.error)}".strip()
+
+    @property
+    def note(self) -> str:
+        """The same by itself."""
+        return f"{self.sentence[0].upper()}{self.sentence[1:]}"
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -62,14 +72,14 @@ def explain(report: Report, failed: Sequence[Raised], later: Sequence[NotebookNo
     for name in report.undefined():
         late = next((cell for cell in later if name in defines(cell)), None)
         if cell := root(name, failed):
-            sentences[f"Before that, {cell}."] = None
+            sentences[f"Before that, {cell.sentence}"] = None
         elif late is not None:
             sentences[
                 f"`{name}` is defined only further down, in {beginning(late.source)}: a notebook is"
                 " run from top to bottom, so the order counts. Move that cell up."
             ] = None
         elif failed:
-            sentences[f"Before that, {failed[0]}."] = None
+            sentences[f"Before that, {failed[0].sentence}"] = None
     report.cause = " ".join(sentences) or report.cause
 
 

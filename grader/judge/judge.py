@@ -115,7 +115,7 @@ def judge_notebook(
                 cell.outputs = clean_outputs(outputs)
                 if error := raised(cell.source, cell.outputs):
                     if worth_a_note(error, failed):
-                        result.notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
+                        result.notes.append(error.note)
                     failed.append(error)
                 # An output without a word takes its room, too.
                 room -= sum(len(str(output)) + 1000 for output in cell.outputs)

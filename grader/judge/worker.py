@@ -23,14 +23,13 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy
 import torch
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import CapturingDisplayPublisher
-from IPython.core.error import StdinNotImplementedError
 from traitlets import Type
 from traitlets.config import Config
 
@@ -323,7 +322,6 @@ def main(connection: socket.socket, limits: dict[str, Any], unneeded: Collection
     numpy.random.seed()
     torch.default_generator.seed()
     # What a kernel's process has, beside its shell.
-    builtins.input = getpass.getpass = no_input
     os.getlogin = getpass.getuser
     sys.argv = ["ipykernel_launcher.py", "-f", "kernel.json"]
     # A notebook can import what it writes; of names that are there twice Python's own counts.
@@ -333,8 +331,3 @@ def main(connection: socket.socket, limits: dict[str, Any], unneeded: Collection
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(serve(connection, limits["without"], recorder))
-
-
-def no_input(*_: Any, **__: Any) -> NoReturn:
-    """Stands for input and getpass."""
-    raise StdinNotImplementedError("there is nobody to answer while a notebook is graded")

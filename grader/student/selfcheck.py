@@ -243,7 +243,7 @@ def _run(
     say: Callable[[str], None],
 ) -> None:
     def note(text: str) -> None:
-        result.notes.append(parsing.plain(f"{text[0].upper()}{text[1:]}."))
+        result.notes.append(parsing.plain(f"{text[0].upper()}{text[1:]}"))
         say(f"note: {result.notes[-1]}")
 
     def lost(identifier: str, why: str) -> None:
@@ -258,16 +258,16 @@ def _run(
         if not (identifier := checks.get(number, "")):
             cell.outputs, why = session.run(cell.source)
             if why:
-                note(f"{beginning(cell.source)} {why}; the rest went on without it")
+                note(f"{beginning(cell.source)} {why}; the rest went on without it.")
             elif error := raised(cell.source, cell.outputs):
                 if worth_a_note(error, failed):
-                    note(str(error))
+                    note(error.note)
                 failed.append(error)
             continue
         try:
             outputs = session.worker.run(PUBLISH.format(identifier=identifier), ours=True)
         except AnswerLost as ended:
-            note(f"the check of {identifier} {ended}; the rest went on without it")
+            note(f"the check of {identifier} {ended}; the rest went on without it.")
             lost(identifier, f"Not checked: it {ended}.")
             session.replay(ended)
             continue

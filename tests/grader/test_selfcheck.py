@@ -167,6 +167,42 @@ def test_the_first_cell_is_judged_as_in_grading(assignment, judge, root, tmp_pat
     assert [n for n in home.notes if "raised" in n] == graded.notes != []
 
 
+READS_A_FILE = """
+
+usual = scaled_dot_product_attention
+
+
+def scaled_dot_product_attention(*given):
+    open("notes.json")
+    return usual(*given)
+"""
+
+
+def test_what_is_missing_where_work_is_graded_is_said_at_home(assignment, judge, root, tmp_path):
+    notebook = submitted(assignment, "ada-full")
+    by_id = {cell.id: cell for cell in notebook.cells}
+    first, *others = [by_id[f"{e.grade_id}-solution"] for e in assignment.exercises]
+    (tmp_path / "notes.json").write_text("{}")
+    first.source += READS_A_FILE
+    others[0].source = f"open('notes.json')\n{others[0].source}"
+    others[1].source = f"import pdb\npdb.set_trace()\nbreakpoint()\n{others[1].source}"
+    others[2].source += "\n\ninput('Your name? ')"
+    others[3].source += f"\n\nx = '{'y' * 2**20}'"
+    home = rehearse(written(tmp_path, notebook), root)
+    graded = judge(notebook)
+    lost = sum(assignment.exercises[n].points for n in (0, 1, 4))
+    assert home.points == graded.score == assignment.automatic - lost
+    assert sorted(home.notes) == sorted(graded.notes) and len(graded.notes) == 3
+    for words in ("what you need of another file", "write what it asks for", "make large data"):
+        assert any(words in note for note in graded.notes), graded.notes
+    table = next(m.report.table() for m in graded.marks if m.report)
+    assert (
+        "what you need of another file"
+        in " ".join(table.split())
+        == " ".join(home.reports[0]["table"].split())
+    )
+
+
 def test_a_notebook_under_another_name_and_without_its_checks(assignment, root, tmp_path):
     notebook = submitted(assignment, "ada-full")
     notebook.cells = [c for c in notebook.cells if not c.source.startswith("check(")]

@@ -16,7 +16,7 @@ for _head, _text in read("odd_cells.txt"):
 BELOW = ("helper-below",)
 LOST = frozenset(
     "reads-data cell-magic-mistyped timed-away python-cell einops-inside network own-loop"
-    " sys-exit asks-and-needs strict-warnings helper-below not-python set-trace"
+    " sys-exit asks-and-needs strict-warnings helper-below not-python"
     " processes-together".split()
 )
 # What `make test` runs of it: a notebook of each line.
