@@ -277,7 +277,7 @@ _IN_PYTHON = (
 ).split()
 _TORCH = Path(torch.__file__).parent
 # Where :attr:`Forbidden.functions` are looked for.
-_LIBRARIES = (*(f"{Path(lib.__file__).parent}/" for lib in (torch, numpy)), statistics.__file__)
+_LIBRARIES = (f"{_TORCH}/", f"{Path(numpy.__file__).parent}/", statistics.__file__)
 _CALLING = frozenset(
     "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata"
     " ctypes.string_at sqlite3.load_extension".split()
