@@ -14,10 +14,10 @@ def register(add: Add) -> None:
         "topic",
         choices=("attention", "grading", "growth"),
         # Minutes of the book's records: of the processor, and by the clock of a busy machine.
-        help="`attention`: every mechanism beside its fastest peer, and the growth of its cost (8"
-        " to 21 minutes); `grading`: a class graded by stock nbgrader and by this grader in turn (8"
+        help="`attention`: every mechanism beside its fastest peer, and the growth of its cost (7"
+        " to 18 minutes); `grading`: a class graded by stock nbgrader and by this grader in turn (8"
         " minutes); `growth`: time and peak memory of every cheaper attention beside full"
-        " attention, from 64 to 4,096 tokens (4 to 8 minutes)",
+        " attention, from 64 to 4,096 tokens (2 to 6 minutes)",
     )
     bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
     bench.option("--repeats N", "of each comparison; 30, of growth 15", type=int)
