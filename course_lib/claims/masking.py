@@ -13,17 +13,6 @@ def _random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
-def position_of_the() -> Finding:
-    """Find the second "the" of the example."""
-    words = "The cat sat on the".split()
-    index = words.index("the")
-    return Finding(
-        holds=index == 5,
-        corrected=index + 1 == 5,
-        evidence=f"counted from 0, as tensors are, it is {index}; counted from 1 it is {index + 1}",
-    )
-
-
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:
     return scores.masked_fill(mask == 0, float("-inf")).softmax(dim=-1)
 

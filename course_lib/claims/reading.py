@@ -66,12 +66,6 @@ def weights_do_not_explain() -> Finding:
     )
 
 
-def weights_of_i_love_you() -> Finding:
-    """Add up the three weights of the lecture's example."""
-    total = 0.72 + 0.15 + 0.13
-    return Finding(holds=abs(total - 1) < 1e-9, evidence=f"0.72 + 0.15 + 0.13 = {total:.2f}")
-
-
 def cross_attention_is_rectangular() -> Finding:
     """Shape of the weights from 3 target to 5 source words, and what the first one sees."""
     with torch.random.fork_rng():

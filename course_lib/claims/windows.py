@@ -1,7 +1,5 @@
 """Claims about attention in windows and about groups of heads."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,17 +18,6 @@ from course_lib.swin import (
     SwinBlock,
     SwinConfig,
 )
-from course_lib.vit import patchify
-
-
-def pixels_are_tokens() -> Finding:
-    """Tokens of a picture of 224 x 224 in patches of 16."""
-    n = patchify(torch.zeros(1, 3, 224, 224), 16).shape[1]
-    return Finding(
-        holds=n == 224**2,
-        corrected=n == 224**2 // 16**2,
-        evidence=f"{224**2:,} pixels are {n} tokens",
-    )
 
 
 def windows_move_by_half() -> Finding:
@@ -183,18 +170,6 @@ def keeps_the_square_of_the_keys() -> Finding:
         corrected=kept[7] == 49,
         evidence=f"of 196 keys, {kept[7]} are kept for a window of 7 x 7; 196 * 196 = "
         f"{196**2} is more than there are",
-    )
-
-
-def cosine_and_steps() -> Finding:
-    """Learning rate after 30 of 300 epochs, and after 60, by both rules."""
-    cosine = [(1 + math.cos(math.pi * epoch / 300)) / 2 for epoch in (30, 60)]
-    steps = [0.1 ** (epoch // 30) for epoch in (30, 60)]
-    return Finding(
-        holds=max(abs(a - b) for a, b in zip(cosine, steps, strict=True)) < 0.05,
-        evidence=f"after 30 and 60 of 300 epochs a cosine leaves {cosine[0]:.3f} and "
-        f"{cosine[1]:.3f} of the learning rate, a factor of 10 every 30 epochs {steps[0]:.3g} and "
-        f"{steps[1]:.3g}",
     )
 
 
