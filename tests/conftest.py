@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from course_lib.book import browser as browsing
-from course_lib.book.page_keys import files
 from grader.checks.import_stubs import AbsentModule
 from grader.cli.common import instrument
 
@@ -27,19 +26,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 BY_KERNEL = "exercises/03_attention/"
 
 
-# A module that finds others while it runs, and not just those beside it, which `files` follows:
-# who reaches it may run all that lie in the folder.
-FINDERS = {
-    "grader/checks/exercise.py": "course_lib/bank",
-    "course_lib/claims/ledger.py": "course_lib/claims",
-    "course_lib/experiments/__init__.py": "course_lib/experiments",
-    "course_lib/figures/__init__.py": "course_lib/figures",
-    "tests/parity/peers/__init__.py": "tests/parity/peers",
-}
 ROOT = Path(__file__).parents[1]
-Selection = dict[str, set[str]]
+BANK = ROOT / "course_lib" / "bank"
+CODE = "course_lib", "grader", "tests", "book/results"
 # Tests import from here on what lies beside them as `course_tests`.
-instrument("parity", ROOT)
+CHANGED = instrument("changed", ROOT)
 
 
 def pytest_addoption(parser):
@@ -90,16 +81,18 @@ def pytest_collection_modifyitems(config, items):
             if case not in samples[item.function] and not (chosen and touches(case, chosen)):
                 item.add_marker(pytest.mark.slow)
     if chosen is not None:
-        left = [item for item in items if not selected(item, chosen)]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if selected(item, chosen)]
+        kept = [item for item in items if selected(item, chosen)]
+        config.hook.pytest_deselected(items=[*{*items} - {*kept}])
+        items[:] = kept
 
 
 def selected(item, chosen):
-    """Whether a test can see the change; of a changed answer, only tests of its exercise can."""
-    if str(item.path) in chosen["by_case"]:
-        return any(touches(part, chosen) for part in cases_of(item))
-    return str(item.path) in chosen["files"]
+    """Whether a test can see the change; that of an exercise is not seen by tests of others."""
+    cases, path = cases_of(item), str(item.path)
+    if chosen["exercises"] and any(touches(case, chosen) for case in cases):
+        return True
+    other = path in chosen["by_case"] or cases & chosen["exercises"]
+    return path in chosen["files"] and not other
 
 
 def cases_of(item):
@@ -108,11 +101,10 @@ def cases_of(item):
     return {str(getattr(value, "id", value)) for value in values or ()}
 
 
-def selection(changed, asked, root=ROOT):
+def selection(changed, asked):
     """What can see a change: ``files`` of tests at or below what is asked for; ``touched`` modules.
 
     These are the modules of exercises, figures and experiments that a case of a sweep may name.
-    ``changed`` are the changed files, below ``root``.
     """
     tests = {
         path
@@ -121,35 +113,32 @@ def selection(changed, asked, root=ROOT):
         if not any(part.startswith(".") for part in path.relative_to(place).parts)
         if path.suffix == ".ipynb" or (path.suffix == ".py" and _has_tests(path))
     }
-    code = {file for file in changed if _is_code(file, root)}
-    code -= {file for file in code if root / "grader" / "checks" in file.parents}
-    cases = {
-        path.relative_to(root / "course_lib" / folder).as_posix()[:-3].removesuffix("_answers")
-        for folder in (("bank", "figures", "experiments") if code else ())
-        for path in (root / "course_lib" / folder).rglob("*.py")
-    }
-    seen = {path for path in sorted(tests) if sees(path, changed, root)}
-    answers = {file for file in changed if file.match("course_lib/bank/*/*_answers.py")}
-    # Tests that only search the bank, or releases, can see a changed answer in its exercise alone.
-    alone = bool(answers) and {file for file in changed if _is_code(file, root)} == answers
-    named = {file for file in changed if not (alone and root / "exercises" in file.parents)}
-    direct = {path for path in seen if sees(path, named, root, search=not alone)}
+    seen = {path for path in tests if sees(path, changed)}
+    code = {file for file in changed if any(ROOT / name in file.parents for name in CODE)}
+    # Tests that only search the bank, or releases, see a changed exercise in its own cases alone.
+    exercise = (file.parents[1] == BANK and file.stem != "__init__" for file in code)
+    alone = bool(code) and all(exercise)
+    named = {file for file in changed if not (alone and ROOT / "exercises" in file.parents)}
+    direct = {path for path in seen if sees(path, named, search=not alone)}
+    by_case = {p for p in seen - direct if p.suffix == ".ipynb" or "param" in p.read_text("utf-8")}
+    run = frozenset(file for file in code if ROOT / "grader" / "checks" not in file.parents)
+    places = [p.relative_to(ROOT).with_suffix("").parts for p in CHANGED.reached(run, search=False)]
+    exercises = {f"{p.parent.name}.{p.stem}" for p in BANK.glob("*/*.py")} if alone else set()
     return {
-        "files": set(map(str, seen)),
-        "by_case": set(map(str, seen - direct)),
-        "touched": {case for case in sorted(cases) if files([repr(case)], root) & code},
-        "changed": {file.relative_to(root).with_suffix("").as_posix() for file in changed},
+        "files": set(map(str, direct | by_case)),
+        "by_case": set(map(str, by_case)),
+        "exercises": exercises,
+        "touched": {
+            "/".join(rest).removesuffix("_answers")
+            for top, *rest in (place[1:] for place in places if place[0] == "course_lib")
+            if top in CHANGED.NAMED
+        },
+        "changed": {file.relative_to(ROOT).with_suffix("").as_posix() for file in changed},
     }
 
 
 def _has_tests(path):
     return path.match("test_*.py") or path.match("*_test.py") or ">>>" in path.read_text("utf-8")
-
-
-def _is_code(file, root):
-    """Whether the file can be a module, lie beside one or be a record: `files` finds no other."""
-    places = [root / name for name in ("course_lib", "grader", "tests", "book/results")]
-    return any(place in file.parents for place in places)
 
 
 def changes(since):
@@ -183,34 +172,24 @@ def touches(case, chosen):
     return own or case.replace("-", "_").replace(".", "/") in chosen["touched"]
 
 
-def sees(path, changed, root=ROOT, *, search=True):
+def sees(path, changed, *, search=True):
     """Whether what a file tests can depend on one of the changed files; rather once too often.
 
     ``search``: follow modules that find others while they run.
     """
-    above = [folder / "conftest.py" for folder in path.parents if folder.is_relative_to(root)]
+    above = [folder / "conftest.py" for folder in path.parents if folder.is_relative_to(ROOT)]
     own = [path, *(file for file in above if file.exists())]
     if changed & {*own} or path.suffix != ".py":
         return bool(changed & {*own})
     # The first conftest names what few tests ask it for.
-    text = "\n".join(
-        f.read_text(encoding="utf-8")
-        for f in own
-        if f.name != "conftest.py" or f.parent.name != "tests"
-    )
+    text = "\n".join(f.read_text("utf-8") for f in own if f != ROOT / "tests" / "conftest.py")
     # What is no code of the library is named by the tests that read it, or a folder above it is.
-    code = (root / "course_lib", root / "grader", root / "tests")
+    code = [ROOT / name for name in CODE[:3]]
     others = {f for f in changed if f.suffix != ".py" or not {*code} & {*f.parents}}
-    names = {part for file in others for part in file.relative_to(root).with_suffix("").parts}
+    names = {part for file in others for part in file.relative_to(ROOT).with_suffix("").parts}
     if any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
         return True
-    if not any(_is_code(file, root) for file in changed):
-        return False
-    reached = files([file.read_text(encoding="utf-8") for file in own], root)
-    folders = [root / FINDERS[n] for n in FINDERS if search and root / n in reached]
-    return bool(reached & changed) or any(
-        folder in file.parents for folder in folders for file in changed
-    )
+    return path in CHANGED.reached(frozenset(changed), search)
 
 
 def missing(what):
@@ -233,16 +212,6 @@ def _library_is_whole():
     yield
     left = [name for name, module in sys.modules.items() if isinstance(module, AbsentModule)]
     assert not left
-
-
-@pytest.fixture(scope="session", name="sees")
-def _sees():
-    return sees
-
-
-@pytest.fixture(scope="session", name="sampled")
-def _sampled():
-    return sampled
 
 
 @pytest.fixture(scope="session", name="missing")

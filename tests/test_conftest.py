@@ -1,10 +1,8 @@
 """Which tests a change can reach."""
 
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from .conftest import ROOT, sampled, sees, selection
 
 
 @pytest.mark.parametrize(
@@ -22,6 +20,7 @@ ROOT = Path(__file__).parents[1]
         ("course_lib/bank/seq2seq/greedy_write.py", "tests/parity/test_parity.py", False),
         ("course_lib/claims/recurrence.py", "tests/claims/test_claims.py", True),
         ("course_lib/drawings/space.py", "tests/drawings/test_drawings.py", True),
+        ("course_lib/cli/syllabus.py", "tests/book/test_slides.py", True),
         # A module's own examples, what it reaches, and a conftest above a test.
         ("course_lib/scaling.py", "course_lib/scaling.py", True),
         ("course_lib/scaling.py", "course_lib/calibration.py", False),
@@ -33,11 +32,20 @@ ROOT = Path(__file__).parents[1]
         ("exercises/03_attention/03_attention.ipynb", "exercises/04_heads/04_heads.ipynb", False),
     ],
 )
-def test_a_change_is_seen_by_what_depends_on_it(sees, changed, test, seen):
+def test_a_change_is_seen_by_what_depends_on_it(changed, test, seen):
     assert sees(ROOT / test, {ROOT / changed}) is seen
 
 
-def test_a_sample_is_what_is_named_or_one_of_each_topic(sampled):
+def test_a_changed_exercise_is_seen_by_its_own_cases():
+    asked = {ROOT / "tests" / name for name in ("bank", "grader/checks", "test_masks.py")}
+    chosen = selection({ROOT / "course_lib/bank/masks/causal_mask_answers.py"}, asked)
+    assert chosen["touched"] == {"masks/causal_mask"} and "masks.leak_gap" in chosen["exercises"]
+    direct = {path.rpartition("/")[2] for path in chosen["files"] - chosen["by_case"]}
+    assert str(ROOT / "tests/bank/test_form.py") in chosen["by_case"]
+    assert "test_report.py" in direct and "test_masks.py" not in direct
+
+
+def test_a_sample_is_what_is_named_or_one_of_each_topic():
     cases = ["heads.split", "masks.causal", "masks.window", "vit.patchify"]
     assert sampled(cases) == {"heads.split", "masks.causal", "vit.patchify"}
     assert sampled(cases, ["masks.window"]) == {"masks.window"}
