@@ -216,10 +216,6 @@ def test_matrix_ends_with_its_line_and_speaks_json(capsys):
     assert json.loads(capsys.readouterr().out)["rejected"] == 11
 
 
-def test_exercises_are_in_step(capsys):
-    assert main(["exercises", "--check"]) == 0
-
-
 def test_data_lists_licences(capsys):
     assert main(["data"]) == 0
     assert "CC BY-ND 4.0" in capsys.readouterr().out
@@ -427,7 +423,7 @@ def test_the_gradebook_may_be_named_once_for_all_commands(monkeypatch):
 
 @pytest.mark.parametrize(
     "command",
-    [["bench", "attention"], ["bench", "growth"], ["matrix"], ["attacks"], ["matrix", "--judge"]],
+    [["bench", "attention"], ["matrix"], ["attacks"], ["matrix", "--judge"]],
 )
 def test_what_measures_the_course_comes_with_its_sources(command, tmp_path, monkeypatch, capsys):
     (tmp_path / "course.toml").touch()

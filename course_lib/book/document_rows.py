@@ -29,7 +29,7 @@ from course_lib.strict import Number, strict
 from grader.base.errors import Refused
 
 BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed")
-"""Folders of records that `course bench` writes: measurements of speed, no experiments."""
+"""Folders of records that `course bench` wrote: measurements of speed, no experiments."""
 
 WORDS = {"seen as claimed": "as claimed", "seen the other way round": "the other way round"}
 """Short forms of sentences for a row."""

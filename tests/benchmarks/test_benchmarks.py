@@ -103,24 +103,12 @@ def test_every_mechanism_has_been_measured_as_it_says():
         assert bool(RECORDS[arm].results["ratios"]) == bool(row["peer"])
 
 
-def test_memory_grows_as_the_theory_says():
-    for name, row in RECORDS["exponents"].results["exponents"].items():
-        assert abs(row["memory"] - row["memory in theory"]) < 0.15, name
-
-
-@pytest.mark.parametrize(
-    ("topic", "experiment", "arms", "minutes"),
-    [
-        ("attention", EXPERIMENT, None, "{processor} to {clock} minutes"),
-        ("growth", "cost-growth", None, "{processor} to {clock} minutes"),
-        ("grading", "grading-speed", {"class-60"}, "{clock} minutes"),
-    ],
-)
-def test_the_help_says_how_long_the_records_took(topic, experiment, arms, minutes, capsys):
+def test_the_help_says_how_long_the_records_took(capsys):
     with pytest.raises(SystemExit):
         main(["bench", "--help"])
-    _, _, said = " ".join(capsys.readouterr().out.split()).partition(f"`{topic}`:")
-    records = [r for r in load_records(RESULTS, experiment) if arms is None or r.arm in arms]
-    clock, processor = sum(r.wall_seconds for r in records), sum(r.device_seconds for r in records)
-    took = minutes.format(clock=round(clock / 60), processor=round(processor / 60))
-    assert f"({took})" in said.partition(";")[0]
+    clock, processor = (
+        round(sum(getattr(record, kind) for record in RECORDS.values()) / 60)
+        for kind in ("wall_seconds", "device_seconds")
+    )
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"({processor} to {clock} minutes)" in said

@@ -31,33 +31,32 @@ def compare(
     first: Callable[[], object],
     second: Callable[[], object],
     repeats: int = 30,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> Ratio:
     """Time two ways in turn, changing which goes first, and compare within each repetition."""
     if repeats < 2:
         raise Refused(f"repeats is {repeats}, wanted at least 2")
-    inner = max(_calls(first, clock), _calls(second, clock))
+    inner = max(_calls(first), _calls(second))
     quotients, seconds = [], []
     for repetition in range(repeats):
         order = (first, second) if repetition % 2 == 0 else (second, first)
-        took = {way: _time(way, inner, clock) for way in order}
+        took = {way: _time(way, inner) for way in order}
         quotients.append(took[first] / took[second])
         seconds.append(took[first] / inner)
     low, high = _interval(np.array(quotients))
     return Ratio(float(np.median(quotients)), low, high, float(np.median(seconds)))
 
 
-def _calls(way: Callable[[], object], clock: Callable[[], float]) -> int:
+def _calls(way: Callable[[], object]) -> int:
     way()  # the first call loads, allocates and caches
-    once = min(_time(way, 1, clock) for _ in range(3))
+    once = min(_time(way, 1) for _ in range(3))
     return max(1, round(_SHORTEST / max(once, 1e-7)))
 
 
-def _time(way: Callable[[], object], inner: int, clock: Callable[[], float]) -> float:
-    start = clock()
+def _time(way: Callable[[], object], inner: int) -> float:
+    start = time.perf_counter()
     for _ in range(inner):
         way()
-    return clock() - start
+    return time.perf_counter() - start
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:

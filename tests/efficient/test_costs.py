@@ -10,12 +10,14 @@ from course_lib.efficient import (
     LongformerAttention,
     attention_costs,
     banded_attention,
+    fused_block_sparse_attention,
     largest_tensor,
     linformer_attention,
     longformer_pairs,
     online_attention,
     orthogonal_features,
     performer_linear_attention,
+    random_blocks,
     window_pairs,
 )
 from course_lib.masks import longformer_mask, sliding_window_mask
@@ -92,5 +94,7 @@ def test_the_largest_tensor_is_the_one_that_a_way_cannot_do_without():
     assert largest_tensor(lambda: scaled_dot_product_attention(q, k, v, mask)) == T * T
     assert largest_tensor(lambda: banded_attention(q, k, v, radius)) <= T * (2 * radius + 1)
     assert largest_tensor(lambda: online_attention(q, k, v, tile=8)) == T * D
+    blocks = random_blocks(T // 4, 1, generator=torch.Generator().manual_seed(0))
+    assert largest_tensor(lambda: fused_block_sparse_attention(q, k, v, blocks)) < T * T / 2
     # A view that looks like a large tensor is none.
     assert largest_tensor(lambda: torch.ones(2).expand(1000, 2)) == 2

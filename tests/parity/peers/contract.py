@@ -107,11 +107,6 @@ class Mechanism:
         tiny: Sizes for tests, which take milliseconds.
         small: Sizes at which it is timed: fixed, as the peer was, before anything was tuned.
         large: Larger ones.
-        at: ``at(length)`` gives sizes for so many tokens T, where cost is measured as T grows.
-        power: The power of T in the number of scores or features that are computed.
-        memory_power: That in the numbers that are held at once beyond the inputs.
-        against: Which other mechanism's cost its own is compared with at each length.
-        causal: Whether a token sees only itself and those before.
         peer: ``peer(module, inputs)`` makes the peer with the module's weights. ``None`` where no
             library computes the same.
         peer_name: Its full name.
@@ -137,11 +132,6 @@ class Mechanism:
     tiny: dict[str, int]
     small: dict[str, int] = field(default_factory=dict)
     large: dict[str, int] = field(default_factory=dict)
-    at: Callable[[int], dict[str, int]] | None = None
-    power: float = 0
-    memory_power: float = 0
-    against: str = ""
-    causal: bool = False
     peer: Callable[[Any, tuple[Any, ...]], Reference] | None = None
     peer_name: str = ""
     oracle: Callable[[Any, tuple[Any, ...]], Reference] | None = None
@@ -178,11 +168,6 @@ class Mechanism:
         """What a record of its speed says of it."""
         said = {"name": self.name, "peer": self.peer_name, "package": self.package}
         return said | {"small": self.small, "large": self.large}
-
-    def grown(self, length: int) -> tuple[nn.Module, tuple[Any, ...]]:
-        """Module and arguments for so many tokens; the same ones each time."""
-        assert self.at is not None
-        return self.make(self.at(length), fast=self.fast, seed=length)
 
     def make(
         self,
