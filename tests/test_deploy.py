@@ -71,15 +71,6 @@ def test_workers_on_kubernetes_have_no_token_and_reach_only_their_scheduler():
     assert ("NetworkPolicy", "grading") in found
 
 
-def test_the_slurm_recipe_writes_a_job_script():
-    pytest.importorskip("dask_jobqueue", reason="no dask-jobqueue, which is no part of the course")
-    said = subprocess.run(
-        [sys.executable, RECIPES / "cluster/slurm.py", "--show", "--processes", "3"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert "#SBATCH --cpus-per-task=3" in said and "--nthreads 1" in said
-
-
 def test_every_recipe_says_what_was_run():
     page = (RECIPES / "ways_in.md").read_text(encoding="utf-8")
     for path in ("z2jh/values.yaml", "cluster/slurm.py", "cluster/kubernetes.yaml"):

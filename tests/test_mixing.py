@@ -1,4 +1,4 @@
-"""The predictions of course_lib.mixing against what its layers do."""
+"""Layers that mix a sequence: their costs and reach, and recurrent cells beside torch's."""
 
 from typing import get_args
 
@@ -18,6 +18,7 @@ from course_lib.mixing import (
     restricted_attention,
     self_attention,
 )
+from course_lib.recurrence import gru_step, lstm_step, rnn_step, unroll
 from course_tests.refusals import refusals
 
 WINDOW = 4
@@ -110,4 +111,51 @@ test_what_cannot_be_is_refused = refusals(
     (lambda: layer_cost("convolution", 4, 2, window=1), "at least 2"),
     (lambda: layer_cost("recurrent", 0, 2), "at least 1"),
     (lambda: layers_until_reached(lambda x, i: x, randn(1, 4, 2), most=2), "does not reach"),
+)
+
+
+CELLS = {"rnn": (nn.RNN, rnn_step), "gru": (nn.GRU, gru_step), "lstm": (nn.LSTM, lstm_step)}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_values_and_gradients_are_those_of_the_module(name):
+    torch.manual_seed(0)
+    kind, step = CELLS[name]
+    module = kind(3, 5, batch_first=True, dtype=torch.float64)
+    x = torch.randn(2, 7, 3, dtype=torch.float64, requires_grad=True)
+    pair = torch.randn(2, 1, 2, 5, dtype=torch.float64)
+    start = (pair[0], pair[1]) if name == "lstm" else pair[0]
+    mine_start = (pair[0, 0], pair[1, 0]) if name == "lstm" else pair[0, 0]
+
+    states, last = unroll(step, x, mine_start, *module.all_weights[0])
+    wanted, wanted_last = module(x, start)
+    torch.testing.assert_close(states, wanted)
+    pairs = zip(last, wanted_last, strict=True) if name == "lstm" else [(last, wanted_last)]
+    for one, other in pairs:
+        torch.testing.assert_close(one, other[0])
+
+    inputs = (x, *module.parameters())
+    cotangent = torch.randn_like(wanted)
+    ours = torch.autograd.grad(states, inputs, cotangent)
+    theirs = torch.autograd.grad(wanted, inputs, cotangent)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: unroll(rnn_step, torch.zeros(2, 3), torch.zeros(2, 5)), r"wanted \(B, T, Dx\)"),
+    (lambda: unroll(rnn_step, torch.zeros(2, 0, 3), torch.zeros(2, 5)), r"wanted \(B, T, Dx\)"),
+    (
+        lambda: gru_step(torch.zeros(1, 3), torch.zeros(1, 5), *nn.LSTM(3, 5).all_weights[0]),
+        r"\(20, 3\) and \(20, 5\), wanted \(15, 3\)",
+    ),
+    *(
+        (
+            lambda kind=kind, step=step: step(
+                torch.randn(4, 3), torch.zeros(1, 2), *kind(3, 2).all_weights[0]
+            ),
+            r"x has shape \(4, 3\) and the state \(1, 2\)",
+        )
+        for kind, step in ((nn.RNN, rnn_step), (nn.GRU, gru_step))
+    ),
 )

@@ -1,18 +1,20 @@
-"""No call of an answer may remember an earlier one's masks, lengths, indices or results."""
+"""Answers that keep an earlier mask or result, or a table of all that is recorded, lose points."""
 
-from pathlib import Path
+import copy
 
 import pytest
 from torch import Tensor
 
-from grader.authoring import answers
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.exercise import find
-from grader.checks.grading import grade_source
+from grader.checks.grading import grade, grade_source, quiet
+from grader.checks.protocol import pack
+from grader.checks.recorded import SEEDS
 from grader.checks.seeds import sample_seed
 from grader.checks.trial import Trial
 
-MODELS = answers(Path(__file__).parents[2])
+from .test_bad_input import MODELS
+
 # What comes first with its shapes is taken for all that comes later.
 KEEPS = """
 
@@ -74,3 +76,33 @@ def loses(identifier, keeps):
     source = keeps.format(function=exercise.function)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")
     return report.score < report.max_points
+
+
+# Their arguments are a few whole numbers, or what follows from them.
+IDS = """masks.causal_mask masks.pack_documents masks.window_mask senses.joint_mask
+space.grid_positions swin.corner_block swin.relative_index swin.shift_mask""".split()
+FRESH = ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("identifier", IDS)
+def test_a_table_of_all_that_is_recorded_earns_few_points(identifier):
+    exercise, table = find(identifier), {}
+
+    def place(args, kwargs):
+        return pack({"args": args, "kwargs": kwargs})
+
+    def asked(*args, **kwargs):
+        value = exercise.reference(*args, **kwargs)
+        table[place(args, kwargs)] = copy.deepcopy(value)
+        return value
+
+    def looked_up(*args, **kwargs):
+        return copy.deepcopy(table[place(args, kwargs)])
+
+    def points(answer, seed):
+        with quiet():
+            return grade(exercise, AnswerProxy.local({exercise.function: answer}), seed).score
+
+    assert {points(asked, seed) for seed in SEEDS} == {exercise.points}
+    earned = [points(looked_up, seed) for seed in FRESH]
+    assert sum(earned) <= len(FRESH) * exercise.points / 3, earned

@@ -2,17 +2,16 @@
 
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
 from course_tests.grader.checks.recognised import recognised
-from grader.authoring import answers
 from grader.checks.exercise import find
 from grader.checks.grading import grade_source
 from grader.checks.report import ALONE
 
-MODELS = answers(Path(__file__).parents[2])
+from .test_bad_input import MODELS, WRAPPED
+
 SEEDS = [f"{n:032x}" for n in range(20)]
 
 # A slip, its exercise and the points that it may cost: what is right, and what is written instead.
@@ -145,29 +144,14 @@ def test_a_key_that_comes_twice_is_no_matter_of_luck():
     assert failed == {("drawn twice",)}, failed
 
 
-CHANGED = """
-
-_right = {function}
-
-
-def _each(value, change):
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_each(item, change) for item in value)
-    return value
-
-
-def {function}(*args, **kwargs):
-    return _each(_right(*args, **kwargs), lambda t: {change})
-"""
 # Requirements that say nothing else.
 HARMLESS = re.compile(r"[\w ]+ (?:is|are) left as (?:it was|they were)(?:, call after call)?")
 
 
 def rows(identifier, change, kind):
     exercise, model = find(identifier), MODELS[identifier]
-    source = CHANGED.format(function=exercise.function, change=change)
+    instead = f"_each(value, lambda t: {change})"
+    source = WRAPPED.format(function=exercise.function, instead=instead)
     report = grade_source(exercise, f"{model.before}\n\n{model.source}{source}", "07")
     failed = [r for r in report.rows if r.name in kind and r.failed and r.why != ALONE]
     return [(r.name, r.why) for r in failed] if report.score else []

@@ -4,11 +4,11 @@ import shutil
 import warnings
 from pathlib import Path
 
-import nbformat
 import pytest
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
+from course_tests.grader.attacks import honest
 from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
@@ -23,35 +23,6 @@ CLASSES = {
     "05_masks": ("ben-partial", "finn-mistaken", "warns"),
     "07_sinusoids": ("eva-mistaken", "warns"),
 }
-WARNS = """
-import logging, os, sys, warnings
-
-logging.basicConfig()
-
-
-def warning(function):
-    def wrapped(*args, **kwargs):
-        warnings.warn("an honest warning")
-        logging.getLogger("student").warning("an honest log line")
-        print("thinking", file=sys.stderr)
-        os.write(2, b"from below")
-        return function(*args, **kwargs)
-
-    return wrapped
-"""
-
-
-def noisy(assignment):
-    """The solution, with every answer also writing to stderr in four ways."""
-    notebook = nbformat.from_dict(assignment.solution)
-    wraps = {f"{e.grade_id}-solution": f"\n\n{e.function} = warning({e.function})"
-             for e in assignment.exercises}  # fmt: skip
-    for cell in notebook.cells:
-        cell.source += wraps.get(cell.metadata.get("nbgrader", {}).get("grade_id"), "")
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(WARNS))
-    return notebook
-
-
 NAMES = [source.stem for source in authoring.sources(Path(__file__).parents[2])]
 
 
@@ -63,7 +34,7 @@ def test_stock_nbgrader_gives_the_same_scores(root, tmp_path, monkeypatch, lasti
     wanted = CLASSES.get(name, ("eva-mistaken", "warns"))
     sample.make(ours, authoring.named(root, name), lambda student: student in wanted)
     assignment = authoring.load(root / f"solutions/{name}/{name}.md", root)
-    hand_in(ours, "warns", noisy(assignment), name)
+    hand_in(ours, "warns", honest.noisy(assignment), name)
     verdicts = Classroom(ours, root, name).grade(lasting)
     assert {v.student for v in verdicts} == set(wanted)
     assert not any(v.reason for v in verdicts)

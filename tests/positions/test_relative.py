@@ -116,14 +116,6 @@ def test_official_slopes():
     assert alibi_slopes(1).item() == pytest.approx(2**-8)
 
 
-@pytest.mark.parametrize("n_heads", [1, 2, 3, 6, 8, 12, 13, 20, 64])
-def test_slopes_are_those_of_x_transformers(n_heads):
-    peer = pytest.importorskip("x_transformers.x_transformers").AlibiPositionalBias
-    wanted = torch.tensor(peer._get_slopes(n_heads), dtype=torch.float64)
-    torch.testing.assert_close(alibi_slopes(n_heads), wanted)
-    assert alibi_slopes(n_heads).unique().numel() == n_heads
-
-
 @given(T=st.integers(1, 9), cached=st.integers(0, 9), n_heads=st.integers(1, 6))
 @settings(max_examples=25, deadline=None)
 def test_the_kept_bias_is_cut_where_it_should_be(T, cached, n_heads):

@@ -8,8 +8,19 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from grader.authoring import Assignment
 
-from .honest_odd import NAMES, ODD, USUAL
+from . import read
 
+# Where odd code is put, and the code, in which ``@`` is the usual answer; and names of students.
+(_, _usual), *_odd = read("honest_odd.txt")
+USUAL = f"\n{_usual}\n"
+# Where it stands, and code.
+ODD = {name: (where, text) for (name, where), text in ((h.split(), t) for h, t in _odd)}
+NAMES = (
+    "김민수", "Łukasz Żółć", "O'Brien", "two\nlines", "-rf", "...", ".hidden", "ñandú",
+    "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "100%", "%s%n", "{x}",
+    "שלום", "مرحبا", "emoji 🙂", "e\u0301", "x" * 180, "UPPER", "comma,name",
+    "=SUM(1)", "star*", "quest?", "[set]", "~home",
+)  # fmt: skip
 NOISE = """
 import logging, os, sys, warnings
 
@@ -59,6 +70,16 @@ def solved(assignment: Assignment) -> NotebookNode:
     return notebook
 
 
+def noisy(assignment: Assignment) -> NotebookNode:
+    """The solution, with every answer also writing to stderr in four ways."""
+    notebook = solved(assignment)
+    notebook.cells.insert(1, new_code_cell(NOISE))
+    for exercise in assignment.exercises:
+        cell = _cell(notebook, f"{exercise.grade_id}-solution")
+        cell.source += f"\n\n{exercise.function} = noisy({exercise.function})"
+    return notebook
+
+
 def submissions(
     assignment: Assignment, *, odd: bool = True
 ) -> dict[str, tuple[NotebookNode, float]]:
@@ -85,11 +106,7 @@ def submissions(
             f"{exercise.grade_id}-solution"
         ]
 
-    noisy = new("noisy")
-    noisy.cells.insert(1, new_code_cell(NOISE))
-    for exercise in exercises:
-        cell = _cell(noisy, f"{exercise.grade_id}-solution")
-        cell.source += f"\n\n{exercise.function} = noisy({exercise.function})"
+    found["noisy"] = noisy(assignment), whole
 
     ordered = new("answers-first")
     graded = [c for c in ordered.cells if c.metadata.get("nbgrader", {}).get("grade")]

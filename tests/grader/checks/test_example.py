@@ -1,4 +1,8 @@
-"""The failing call that a student is shown: small, true, and of nothing but data."""
+"""The failing call that a student is shown, and the examples that CONTRIBUTING shows."""
+
+import re
+import textwrap
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +12,7 @@ from hypothesis import strategies as st
 from course_tests.grader.checks.recognised import recognised
 from grader.checks.answer_proxy import Failure
 from grader.checks.example import COLUMNS, ROWS, example, first_pair, show
-from grader.checks.exercise import find, identifiers
+from grader.checks.exercise import changed, find, identifiers, source_as
 from grader.checks.grading import grade_source
 from grader.checks.report import ALONE
 
@@ -67,3 +71,39 @@ def test_what_fails_has_an_example_and_the_bank_has_none(identifier):
     rows = [row for row in named.rows if row.name not in ("cheap", "no keys") and row.why != ALONE]
     assert rows and all(row.passed or row.example for row in rows)
     assert not any(row.example for row in grade_source(exercise, source, "1").rows)
+
+
+ROOT = Path(__file__).parents[3]
+BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_are_real_and_short():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    bank = ROOT / "course_lib/bank/attention"
+    files = [*sorted(bank.glob("softmax_gradient*.py")), bank / "scaled_dot_product_answers.py"]
+    shown = [textwrap.dedent(b) for b in BLOCK.findall(text) if "@exercise." in b]
+    assert [b.split("(")[0] for b in shown] == ["@exercise.prop", *["@exercise.mistake"] * 2]
+    for block, file in zip(shown, files, strict=True):
+        alike = block in file.read_text(encoding="utf-8")
+        assert alike, f"CONTRIBUTING.md shows something else than {file.name}: change both"
+    assert [len(block.splitlines()) for block in shown] == [5, 5, 4]
+
+
+def twice(x):
+    """Right."""
+    return x + x
+
+
+def test_a_mistake_is_another_answer_with_its_places_changed():
+    @changed(twice, ("return x + x", "return x * x"))
+    def squared():
+        """Another."""
+
+    @changed(squared, ("* x", "** 3"))
+    def cubed():
+        """A third."""
+
+    assert source_as(cubed, "f") == "def f(x):\n    return x ** 3"
+    for was in ("x + y", "x"):
+        with pytest.raises(ValueError, match="expected once"):
+            changed(twice, (was, "0"))

@@ -1,13 +1,22 @@
-"""What people wrote stays; what grading writes is written whole, and any number of times."""
+"""What grading leaves in a gradebook, and in records that were written before."""
 
+import json
+import shutil
 import sqlite3
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from course_lib.cli import main
+from course_lib.experiments import load_record
+from course_tests.grader.submitted import hand_in
 from grader.base.errors import Refused
+from grader.classroom import Classroom
+from grader.judge.channel import Limits
+from grader.judge.results import read_verdict
 from grader.records import gradebook
+from grader.records.course_folder import SEEDS
 
 NAME = "01_essay"
 
@@ -152,3 +161,69 @@ def test_a_gradebook_moves_where_no_environment_is_activated(tmp_path, monkeypat
     assert main(["migrate", str(broken), str(tmp_path / "third.db")]) == 2
     said = capsys.readouterr().err
     assert "broken.db: file is not a database" in said and "third.db" not in said
+
+
+BEFORE = Path(__file__).with_name("written_before")
+EARLIER, STUDENT = "00_start", "dan-mistaken"
+
+
+def scores(course):
+    with gradebook.open_gradebook(course) as book:
+        handed_in = book.find_submission(EARLIER, STUDENT)
+        return {grade.name: grade.auto_score for grade in handed_in.notebooks[0].grades}
+
+
+def test_a_class_goes_on_where_it_was_graded_before(tmp_path, root, lasting):
+    files = {
+        "hand_in.json": f"submitted/{STUDENT}/{EARLIER}/{EARLIER}.ipynb",
+        "verdict.json": f"autograded/{STUDENT}/{EARLIER}/verdict.json",
+        "seeds.json": SEEDS,
+    }
+    for name, place in files.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BEFORE / name, tmp_path / place)
+    with sqlite3.connect(tmp_path / "gradebook.db") as database:
+        database.executescript((BEFORE / "gradebook.sql").read_text(encoding="utf-8"))
+    before = read_verdict(tmp_path / files["verdict.json"])
+    assert before and before.score == 9.5
+    assert scores(tmp_path) == before.exercises
+    # The library has changed since, so everybody is graded again.
+    room = Classroom(tmp_path, root, EARLIER, Limits(cell=30, call=10))
+    (now,) = room.grade(lasting)
+    assert now.fresh and now.reason == "" and now.notes == []
+    # Leaving its arguments alone earns nothing any more where nothing else is right, and one slip
+    # in a gradient costs less.
+    points = before.exercises | {"start-pair_scores": 0.0, "start-loss_gradient": 0.5}
+    assert (now.exercises, now.mistakes) == (points, before.mistakes)
+    assert scores(tmp_path) == points
+
+
+def test_a_record_is_read():
+    path = BEFORE / "norm-depth/post-12-warm-cpu-3.json"
+    record = load_record(path)
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert (record.experiment, record.schema) == (told["experiment"], told["schema"])
+    assert record.results == told["results"]
+
+
+@pytest.mark.parametrize(
+    "file, content",
+    [
+        (SEEDS, "{"),
+        (SEEDS, "[1]"),
+        ("gradebook.db", "x" * 5000),
+        ("gradebook.db", "SQLite format 3\0" + "\1" * 99),
+    ],
+)
+def test_a_broken_file_of_the_course_ends_in_a_sentence(
+    tmp_path, file, content, capsys, monkeypatch, root
+):
+    monkeypatch.chdir(root)
+    hand_in(tmp_path, "ada", "{}")
+    (tmp_path / file).write_text(content)
+    asked = ["grade", "03_attention", "--course", str(tmp_path), "--dry-run"]
+    if file != SEEDS:
+        asked = ["rename", "ada", "ben", "--course", str(tmp_path)]
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "damaged" in said and "from a backup" in said

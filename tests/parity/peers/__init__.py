@@ -2,7 +2,7 @@
 
 One module a topic defines its mechanisms. Tests run every one through the same promises: explicit
 path equals fast path, equal to the peer with the same weights, finite in half precision, traced by
-``torch.compile``, saved and loaded, deterministic.
+``torch.compile``, deterministic.
 """
 
 import importlib

@@ -141,28 +141,7 @@ def _turned_by(embedding: nn.Module, modeling: Any, inputs: _Inputs) -> Referenc
     return Reference(call, inputs)
 
 
-def _multimodal_oracle(module: Any, inputs: _Inputs) -> Reference:
-    def turn(x: Tensor, positions: Tensor) -> Tensor:
-        """Pair by pair."""
-        pairs = x.shape[-1] // 2
-        out = torch.empty_like(x)
-        time, height, width = module.sections
-        for i in range(pairs):
-            if not module.interleaved:
-                axis = (i >= time) + (i >= time + height)
-            elif (i % 3 == 1 and i < 3 * height) or (i % 3 == 2 and i < 3 * width):
-                axis = i % 3
-            else:
-                axis = 0
-            angle = positions[axis].double()[:, None] * module.base ** (-i / pairs)
-            turned = torch.complex(x[..., i], x[..., i + pairs]) * torch.exp(1j * angle)
-            out[..., i], out[..., i + pairs] = turned.real, turned.imag
-        return out
-
-    return Reference(lambda q, k, positions: (turn(q, positions), turn(k, positions)), inputs)
-
-
-_SINGLE = "the peer computes its angles in single precision; the oracle is compared in double"
+_SINGLE = "the peer computes its angles in single precision"
 
 MECHANISMS = (
     Mechanism(
@@ -218,7 +197,6 @@ MECHANISMS = (
         large=dict(batch=1, n_heads=8, length=1024, d_head=128),
         peer=_multimodal_peer,
         peer_name="transformers.models.qwen2_vl.modeling_qwen2_vl.Qwen2VLRotaryEmbedding",
-        oracle=_multimodal_oracle,
         peer_double=False,
         note=_SINGLE,
     ),
@@ -232,7 +210,6 @@ MECHANISMS = (
         large=dict(batch=1, n_heads=8, length=1024, d_head=128),
         peer=_interleaved_multimodal_peer,
         peer_name="transformers.models.qwen3_vl.modeling_qwen3_vl.Qwen3VLTextRotaryEmbedding",
-        oracle=_multimodal_oracle,
         peer_double=False,
         note=_SINGLE,
     ),

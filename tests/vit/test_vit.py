@@ -1,12 +1,24 @@
-"""Vision Transformer: exact counts, patches equal to a convolution, what positions change."""
+"""Vision Transformer: patches, what positions change, blocks with parts taken out, and counts."""
 
 from typing import get_args
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.vit import Positions, ViT, ViTConfig, patchify, rearrange_patches
+from course_lib.layers import EncoderBlock
+from course_lib.training import count_parameters
+from course_lib.vit import (
+    Positions,
+    VisionBlock,
+    ViT,
+    ViTConfig,
+    patchify,
+    rearrange_patches,
+    vit,
+    vit_costs,
+)
 from course_tests.refusals import refusals
 
 
@@ -119,3 +131,125 @@ test_errors_name_what_came_and_what_was_wanted = refusals(
         "permutation of 9 patches",
     ),
 )
+
+
+BLOCK = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 32, "image_size": 12}
+
+
+def tokens():
+    return torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0))
+
+
+def count_small(**changes):
+    return sum(p.numel() for p in ViT(ViTConfig(**BLOCK, **changes)).parameters())
+
+
+def test_whole_it_is_the_pre_norm_encoder_block():
+    ours, plain = VisionBlock(16, 2, 32).eval(), EncoderBlock(16, 2, 32).eval()
+    ours.load_state_dict(plain.state_dict())
+    torch.testing.assert_close(ours(tokens()), plain(tokens()))
+    torch.manual_seed(0)
+    mine = VisionBlock(16, 2, 32, dropout=0.3)
+    plain = EncoderBlock(16, 2, 32, dropout=0.3)
+    mine.load_state_dict(plain.state_dict())
+    results = []
+    for block in (mine, plain):
+        torch.manual_seed(1)
+        results.append(block(tokens()))
+    torch.testing.assert_close(*results)
+
+
+def test_what_is_taken_out_leaves_no_weights():
+    whole = count_small()
+    norm, feed_forward = 2 * 16, 2 * 16 * 32 + 32 + 16
+    assert count_small(layer_norm=False) == whole - 5 * norm
+    assert count_small(feed_forward=False) == whole - 2 * (feed_forward + norm)
+    assert count_small(residual=False) == count_small(**{}) == whole
+    assert sum(p.numel() for p in ViT(ViTConfig(**{**BLOCK, "n_heads": 1})).parameters()) == whole
+
+
+def test_without_residuals_a_token_does_not_survive_a_block_that_ignores_it():
+    block = VisionBlock(16, 2, 32, residual=False).eval()
+    torch.nn.init.zeros_(block.attention.out_proj.weight)
+    first, second = block(tokens()), block(tokens().flip(1))
+    torch.testing.assert_close(first, second)
+    kept = VisionBlock(16, 2, 32).eval()
+    torch.nn.init.zeros_(kept.attention.out_proj.weight)
+    assert not torch.allclose(kept(tokens()), kept(tokens().flip(1)), atol=1e-3)
+
+
+def test_without_norms_a_block_follows_the_scale_of_its_input():
+    def growth(layer_norm):
+        block = VisionBlock(16, 2, 32, layer_norm=layer_norm, residual=False, feed_forward=False)
+        block.eval()
+        return (block(1000 * tokens()).std() / block(tokens()).std()).item()
+
+    assert growth(layer_norm=True) == pytest.approx(1, abs=0.01)
+    assert growth(layer_norm=False) > 100
+
+
+@pytest.mark.parametrize("removed", ["residual", "layer_norm", "feed_forward"])
+def test_every_ablation_runs_learns_and_returns_weights(removed):
+    generator = torch.Generator().manual_seed(0)
+    model = ViT(ViTConfig(**BLOCK, **{removed: False}), generator=generator)
+    images = torch.randn(2, 3, 12, 12, generator=generator)
+    logits, weights = model(images, return_weights=True)
+    assert weights.shape == (2, 2, 2, 10, 10)
+    logits.square().sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+ODD = {"image_size": 12, "d_model": 24, "n_heads": 2, "d_ff": 33, "n_layers": 3, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"positions": "learned"},
+        {"positions": "none", "pooling": "mean"},
+        {"positions": "learned", "pooling": "mean", "n_classes": 7, "n_channels": 1},
+        {"feed_forward": False},
+        {"layer_norm": False},
+    ],
+)
+def test_the_formula_counts_what_is_built_and_what_is_run(changes):
+    config = ViTConfig(**(ODD | changes))
+    model = ViT(config, fused=False).eval()
+    with FlopCounterMode(display=False) as counter:
+        model(torch.zeros(1, config.n_channels, 12, 12))
+    found = vit_costs(config)
+    assert found.parameters == count_parameters(model)
+    assert 2 * found.multiplications == counter.get_total_flops()
+
+
+def test_models_with_a_name_have_their_published_size():
+    for name, parameters, billions in (
+        ("ti16", 5_717_416, 1.25),
+        ("s16", 22_050_664, 4.60),
+        ("b16", 86_567_656, 17.56),
+    ):
+        with torch.device("meta"):
+            found = vit_costs(vit(name).config)
+        assert found.parameters == parameters
+        assert round(found.multiplications / 1e9, 2) == billions
+    assert vit_costs(vit("cifar").config).parameters == 6_347_082
+
+
+test_what_does_not_fit_is_refused = refusals(
+    (lambda: vit_costs(ViTConfig(positions="axial")), "positions is 'axial'"),
+    (lambda: vit("l16"), "no preset 'l16'; there are ti16, s16, b16, cifar"),
+)
+
+
+def test_recomputing_drops_the_same_channels_twice():
+    config = ViTConfig(**(ODD | {"dropout": 0.5}))
+    model = ViT(config, recompute=True, generator=torch.Generator().manual_seed(1))
+    plain = ViT(config, generator=torch.Generator().manual_seed(1))
+    images = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0))
+    found = []
+    for m in (model, plain):
+        torch.manual_seed(3)
+        m(images).square().sum().backward()
+        found.append(m.patch_proj.weight.grad)
+    torch.testing.assert_close(*found)
