@@ -12,10 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from grader.base.course import course
+from grader.base.tensors import Tensor, torch
 from grader.checks.fixtures import built
 from grader.checks.forbidden import during
 from grader.checks.operator_recorder import Recorder

@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch import Tensor
-
+from grader.base.tensors import Tensor
 from grader.checks.answer_host import AnswerHost
 from grader.checks.protocol import pack, unpack
 

@@ -8,8 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from torch import Tensor
-
+from grader.base.tensors import Tensor
 from grader.checks.answer_proxy import Failure
 from grader.checks.compare import kind
 from grader.checks.example import parameters

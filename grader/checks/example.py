@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
+from grader.base.tensors import Tensor
 from grader.checks.answer_proxy import Failure
 from grader.checks.compare import difference, equal, kind, name
 

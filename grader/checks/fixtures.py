@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from grader.base.tensors import Tensor, torch
 from grader.checks.protocol import Fixture, mapped
 
 

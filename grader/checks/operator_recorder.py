@@ -12,9 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-
+from grader.base.tensors import torch
 from grader.checks.forbidden import refuses
 
 # Ways to start a thread, with and without a mark before them; the last one of later Pythons.
@@ -22,7 +20,7 @@ _STARTS = "start_new start_new_thread start_joinable_thread".split()
 EVERYDAY = Path(__file__).with_name("operator_list.txt")
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
     """Keeps the names of the operators that run while it is entered, backward ones, too."""
 
     def __init__(self, without: Sequence[str] = ()) -> None:

@@ -21,8 +21,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, NoReturn
 
-import torch
-
+from grader.base.tensors import Tensor, torch
 from grader.checks.protocol import TENSORS, items
 
 try:
@@ -38,8 +37,9 @@ _mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" els
 # MiB that libraries may take on the way, or a notebook may hold.
 _ROOM = 128
 _started: list[int] = []
-# From before an answer could put something in its place.
-_getitem = torch.Tensor.__getitem__
+if torch:
+    # From before an answer could put something in its place.
+    _getitem = Tensor.__getitem__
 _OUT_OF_MEMORY = ("allocate memory", "Cannot allocate", "not enough memory", "bad_alloc")
 
 
@@ -105,7 +105,8 @@ class Bounded:
         status = 1
         try:
             # The threads of the parent are not here, and waiting for them would take for ever.
-            torch.set_num_threads(1)
+            if torch:
+                torch.set_num_threads(1)
             # Garbage of the parent stays there: its finalizers would run in the midst of
             # the call, and one that parses (as a traceback does) spoils a parse that is under way.
             gc.freeze()

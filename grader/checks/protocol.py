@@ -1,9 +1,9 @@
 """The data-only protocol between a check and an answer: JSON and raw bytes, never pickle.
 
-A message is a dict of plain values: ``None``, booleans, numbers, strings, lists, tuples, dicts with
-string keys, tensors, and two stand-ins: :class:`Fixture` (built on the answer's side from public
-code) and :class:`Opaque` (something that cannot cross, known only by its type's name). ``pack`` and
-``unpack`` are each other's inverse.
+A message is a dict of plain values: ``None``, booleans, numbers, strings, bytes, lists, tuples,
+dicts with string keys, tensors where torch is installed, and two stand-ins: :class:`Fixture` (built
+on the answer's side from public code) and :class:`Opaque` (something that cannot cross, known only
+by its type's name). ``pack`` and ``unpack`` are each other's inverse.
 """
 
 import json
@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import Parameter
+
+from grader.base.tensors import Tensor, torch
 
 MAX_FRAME = 8 * 2**20
-# All of a message but its tensors. As Python objects it takes up to thirty times as much.
+# All of a message but bytes and tensors. As Python objects it takes up to thirty times as much.
 MAX_HEADER = 2**19
 MAX_DEPTH = 20
 MAX_TEXT = 20_000
@@ -35,16 +34,18 @@ DTYPES = {
         *(torch.complex64, torch.complex128, torch.bool, torch.uint8),
         *(torch.int8, torch.int16, torch.int32, torch.int64),
     )
+    if torch
 }
 
 
 # A layer's weights come back as well as what it computes; of other subclasses only the name.
-TENSORS = (Tensor, Parameter)
+TENSORS = (Tensor, torch.nn.Parameter)
 
 
 # Of tensors, from before an answer could put something in its place.
-_view, _reshape, _copy, _numpy = Tensor.view, Tensor.reshape, Tensor.copy_, Tensor.numpy
-_detach, _ne, _empty, _frombuffer = Tensor.detach, Tensor.ne, torch.empty, torch.frombuffer
+if torch:
+    _view, _reshape, _copy, _numpy = Tensor.view, Tensor.reshape, Tensor.copy_, Tensor.numpy
+    _detach, _ne, _empty, _frombuffer = Tensor.detach, Tensor.ne, torch.empty, torch.frombuffer
 
 
 class ProtocolError(ValueError):
@@ -166,6 +167,9 @@ def _encode(value: Any, buffers: list[bytes], depth: int) -> Any:
         return {"int": str(value)} if abs(value) < MAX_INT else {"opaque": "huge int"}
     if type(value) is str:
         return value[:MAX_TEXT]
+    if type(value) is bytes:
+        buffers.append(value)
+        return {"bytes": len(buffers) - 1}
     if type(value) in TENSORS:
         return _encode_tensor(value, buffers)
     if type(value) is Fixture:
@@ -210,6 +214,8 @@ def _decode(tree: Any, buffers: list[bytes | None], depth: int) -> Any:
         return tree[:MAX_TEXT]
     if not isinstance(tree, dict):
         raise ProtocolError(f"unexpected {type(tree).__name__}")
+    if "bytes" in tree:
+        return _taken(tree["bytes"], buffers)
     if "tensor" in tree:
         return _decode_tensor(tree, buffers)
     if "list" in tree:
@@ -227,15 +233,20 @@ def _decode(tree: Any, buffers: list[bytes | None], depth: int) -> Any:
     raise ProtocolError(f"unknown kind {sorted(tree)[:3]}")
 
 
+def _taken(place: Any, buffers: list[bytes | None]) -> bytes:
+    raw, buffers[place] = buffers[place], None
+    if raw is None:
+        # Or a small message could fill the memory of whoever reads it.
+        raise ProtocolError("two values of the same bytes")
+    return raw
+
+
 def _decode_tensor(tree: dict[str, Any], buffers: list[bytes | None]) -> Tensor:
     dtype = DTYPES.get(tree["dtype"])
     shape = tree["shape"]
     if dtype is None or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 16:
         raise ProtocolError(f"tensor of dtype {tree['dtype']!r} and shape {shape!r}")
-    raw, buffers[tree["tensor"]] = buffers[tree["tensor"]], None
-    if raw is None:
-        # Or a small message could fill the memory of whoever reads it.
-        raise ProtocolError("two tensors of the same bytes")
+    raw = _taken(tree["tensor"], buffers)
     if math.prod(shape) * dtype.itemsize != len(raw):
         raise ProtocolError(f"{len(raw)} bytes for a tensor of {tree['dtype']} and shape {shape}")
     if not raw:

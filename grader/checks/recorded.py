@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from grader.base.tensors import Tensor, torch
 from grader.checks.answer_proxy import Failure
 from grader.checks.compare import ROUNDING, TOLERANCES, is_half, name
 from grader.checks.protocol import pack, unpack
@@ -31,6 +31,7 @@ SLICES = "slices"
 SEEDS = tuple(f"{n:032x}" for n in (1, 2, 3))
 # Weighted sums of a tensor: two wrong tensors agree in all of them by chance only.
 _SUMS = 3
+Array = np.ndarray[Any, np.dtype[np.float64]]
 _LOOSEST = (1e-2, 2e-3)
 
 
@@ -43,8 +44,8 @@ class Sketch:
     """Digest of values: too little to have them back, enough to know them again."""
 
     form: str  # a digest of kinds, shapes, dtypes, and of all that is no real number
-    sums: Tensor  # weighted sums of the real numbers, ``(n,)``
-    within: Tensor  # how far each may be off, by the tolerance of comparisons, ``(n,)``
+    sums: Array  # weighted sums of the real numbers, ``(n,)``
+    within: Array  # how far each may be off, by the tolerance of comparisons, ``(n,)``
 
     @classmethod
     def of(cls, values: Any) -> "Sketch":
@@ -53,13 +54,13 @@ class Sketch:
         sums: list[tuple[float, float]] = []
         _draw(values, form, sums)
         digest = hashlib.sha256("\n".join(form).encode(errors="replace")).hexdigest()[:16]
-        table = torch.tensor(sums, dtype=torch.float64).reshape(-1, 2)
-        return cls(digest, table[:, 0].clone(), table[:, 1].clone())
+        table = np.array(sums, dtype="<f8").reshape(-1, 2)
+        return cls(digest, table[:, 0], table[:, 1])
 
     def far(self, other: "Sketch") -> float:
         """Measure how far another one of the same form is, in units of what is allowed."""
-        off = (self.sums - other.sums).abs() / self.within.clamp(min=1e-300)
-        return float(off.max()) if len(off) else 0.0
+        off = np.abs(self.sums - other.sums) / np.maximum(self.within, 1e-300)
+        return float(off.max(initial=0))
 
     def fits(self, other: "Sketch", slack: float = 1) -> bool:
         """Tell whether the other is one of the same values, as far as rounding can tell."""
@@ -67,10 +68,19 @@ class Sketch:
 
     def rounded(self) -> "Sketch":
         """The same with no more digits than a comparison can tell; what is left takes less room."""
-        step = (self.within.log2().floor() - 4).exp2()
+        step = np.exp2(np.floor(np.log2(self.within)) - 4)
         return Sketch(
-            self.form, (self.sums / step).round() * step, (self.within / step).ceil() * step
+            self.form, np.round(self.sums / step) * step, np.ceil(self.within / step) * step
         )
+
+    def packed(self) -> dict[str, Any]:
+        """The same as a message has it."""
+        return {"form": self.form, "sums": self.sums.tobytes(), "within": self.within.tobytes()}
+
+    @classmethod
+    def unpacked(cls, fields: Mapping[str, Any]) -> "Sketch":
+        """Sketch that :meth:`packed` has packed."""
+        return cls(fields["form"], *(np.frombuffer(fields[n], "<f8") for n in ("sums", "within")))
 
 
 def returned_sketch(values: Any) -> Sketch:
@@ -103,7 +113,7 @@ def _draw(value: Any, form: list[str], sums: list[tuple[float, float]]) -> None:
     elif isinstance(value, float) and abs(value) < float("inf"):
         form.append("number")
         sums.append((value, 1e-6 + 1e-4 * abs(value)))
-    elif isinstance(value, torch.Generator):
+    elif torch and isinstance(value, torch.Generator):
         form.append(f"generator {zlib.crc32(value.get_state().numpy().tobytes())}")
     elif callable(value):
         form.append(f"function {getattr(value, '__qualname__', type(value).__name__)}")
@@ -157,7 +167,7 @@ class Records:
         """Record a call of a function, once."""
         asked = Sketch.of([called, list(args), dict(kwargs)])
         known = self.calls[asked.form]
-        if not any(torch.equal(asked.sums, sketch.sums) for sketch, _ in known):
+        if not any(np.array_equal(asked.sums, sketch.sums) for sketch, _ in known):
             known.append((asked, copy.deepcopy(value)))
 
     def value(self, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -211,13 +221,13 @@ class Records:
         """The bytes of a file that :func:`records` reads."""
         frames = [pack({"parameters": self.parameters, "named": self.named})]
         frames += [
-            pack({"asked": vars(sketch), "value": value})
+            pack({"asked": sketch.packed(), "value": value})
             for known in self.calls.values()
             for sketch, value in known
         ]
         frames += [
             pack({"seed": seed, "mistake": mistake,
-                  "parts": [(passed, vars(sketch)) for passed, sketch in parts]})
+                  "parts": [(passed, sketch.packed()) for passed, sketch in parts]})
             for (seed, mistake), parts in self.mistakes.items()
         ]  # fmt: skip
         sized = b"".join(struct.pack(">I", len(frame)) + frame for frame in frames)
@@ -233,10 +243,10 @@ class Records:
             if "parameters" in entry:
                 records.parameters, records.named = entry["parameters"], entry["named"]
             elif "mistake" in entry:
-                parts = [(passed, Sketch(**sketch)) for passed, sketch in entry["parts"]]
+                parts = [(passed, Sketch.unpacked(sketch)) for passed, sketch in entry["parts"]]
                 records.mistakes[entry["seed"], entry["mistake"]] = parts
             else:
-                asked = Sketch(**entry["asked"])
+                asked = Sketch.unpacked(entry["asked"])
                 records.calls[asked.form].append((asked, entry["value"]))
             start += 4 + size
         return records

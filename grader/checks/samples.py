@@ -1,14 +1,23 @@
 """The samples of a property: drawn from a seed, so that the same seed has the same ones."""
 
-import torch
-from torch import Tensor
+from typing import Any
+
+import numpy as np
+
+from grader.base.tensors import Tensor, torch
 
 
 class Samples:
-    """Draws numbers, masks and places; ``drawn`` says whether real numbers were among them."""
+    """Draws numbers, masks and places; ``drawn`` says whether real numbers were among them.
+
+    Without torch there are single integers only: the same ones as with it.
+    """
 
     def __init__(self, seed: int) -> None:
-        self.generator = torch.Generator().manual_seed(seed)
+        # Both are the same Mersenne twister, which takes the last 32 bits of a seed.
+        self.generator: Any = (
+            torch.Generator().manual_seed(seed) if torch else np.random.RandomState(seed % 2**32)
+        )
         self.drawn = False
 
     def randn(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -22,7 +31,12 @@ class Samples:
 
     def integer(self, low: int, high: int) -> int:
         """One integer from ``low`` to ``high`` inclusive."""
-        return int(self.integers(low, high).item())
+        if torch:
+            return int(self.integers(low, high).item())
+        size, word = high + 1 - low, 0
+        for _ in range(1 if size < 2**28 else 2):
+            word = word << 32 | int(self.generator.randint(2**32, dtype=np.uint64))
+        return low + word % size
 
     def permutation(self, n: int) -> Tensor:
         """A permutation of ``n`` that is not the identity."""

@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
-import torch
+
+from grader.base.tensors import torch
 
 # Reader, setter and default of each setting.
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any], Any], ...] = (
-    (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
-    (torch.is_grad_enabled, torch.set_grad_enabled, True),
-    (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
     (numpy.geterr, lambda found: numpy.seterr(**found), numpy.geterr()),
 )
+if torch:
+    _SETTINGS += (
+        (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+        (torch.is_grad_enabled, torch.set_grad_enabled, True),
+        (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
+    )
 
 
 class Aside:
@@ -23,7 +27,8 @@ class Aside:
     def __enter__(self) -> "Aside":
         """Compute as if nothing had been set."""
         self.values = [read() for read, _, _ in _SETTINGS]
-        self.device, self.filters = torch.get_default_device(), warnings.filters[:]
+        self.filters = warnings.filters[:]
+        self.device = torch.get_default_device() if torch else None
         self._usual()
         return self
 
@@ -47,11 +52,11 @@ class Aside:
     def _usual(self) -> None:
         for _, put, usual in _SETTINGS:
             put(usual)
-        if self.device.type != "cpu":
+        if self.device and self.device.type != "cpu":
             torch.set_default_device(None)
 
     def _theirs(self) -> None:
         for (_, put, _), value in zip(_SETTINGS, self.values, strict=True):
             put(value)
-        if self.device.type != "cpu":
+        if self.device and self.device.type != "cpu":
             torch.set_default_device(self.device)

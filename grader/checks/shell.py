@@ -18,6 +18,7 @@ from IPython.core.error import StdinNotImplementedError
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 from grader.base.course import course
+from grader.base.tensors import torch
 
 _WINDOWS = ("matplotlib.use(", "mpl.use(", "plt.switch_backend(")
 
@@ -120,7 +121,6 @@ def alone(packages: Collection[str]) -> None:
         raise PermissionError("There is no network while work is graded")
 
     sys.addaudithook(audit)
-    # Processes that compute together open their sockets past Python.
-    import torch.distributed
-
-    vars(torch.distributed).update(init_process_group=unreachable, TCPStore=unreachable)
+    if torch:
+        # Processes that compute together open their sockets past Python.
+        vars(torch.distributed).update(init_process_group=unreachable, TCPStore=unreachable)

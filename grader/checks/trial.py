@@ -8,9 +8,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, TypeVar
 
-import torch
-from torch import Tensor
-
+from grader.base.tensors import Tensor, TorchMissing, torch
 from grader.checks.answer_proxy import AnswerLost, AnswerProxy, Failure, Gradients, Reply
 from grader.checks.compare import difference, kind, misfit, name
 from grader.checks.constant_answer import Call
@@ -397,7 +395,7 @@ def attempt(run: Callable[[Trial], T], trial: Trial) -> tuple[T | None, str | No
         return run(trial), None
     except Wrong as wrong:
         return None, str(wrong)
-    except (AnswerLost, Unrecorded):
+    except (AnswerLost, Unrecorded, TorchMissing):
         raise
     except Exception as error:
         # The property took the answer's value for what it should have been. The matrix, where every

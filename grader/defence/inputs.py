@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from grader.base.tensors import Tensor, torch
 from grader.checks.answer_proxy import AnswerLost, AnswerProxy
 from grader.checks.compare import name
 from grader.checks.exercise import Exercise, find, namespace
@@ -62,7 +60,7 @@ def inputs(identifier: str) -> tuple[Input, ...]:
             args, kwargs = call
             hidden = any(map(_hidden, (*args, *kwargs.values())))
             # One after the other: what was the same twice is not on paper, where it is not told.
-            draw = torch.Generator().manual_seed(len(by_words))
+            draw = torch.Generator().manual_seed(len(by_words)) if hidden else None
             others = [
                 (
                     tuple(_again(a, draw) for a in args),
@@ -154,7 +152,7 @@ def _random(value: Tensor) -> str:
     return "about 0" if abs(flat.mean()) < 0.7 else ""
 
 
-def _again(value: Any, generator: torch.Generator) -> Any:
+def _again(value: Any, generator: Any) -> Any:
     """An argument with other random numbers, where they are not printed."""
     if not _hidden(value):
         return value

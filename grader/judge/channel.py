@@ -12,9 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from grader.checks.answer_proxy import AnswerLost, AnswerProxy
 from grader.checks.protocol import MAX_FRAME, ProtocolError, pack, unpack, weight
 from grader.intake.parsing import load_json
@@ -68,7 +65,7 @@ class Worker(AbstractContextManager["Worker"]):
         self.alive = True
         self.until = float("inf")
         if beside:
-            files = as_bytes(json.dumps(dict(beside)))
+            files = json.dumps(dict(beside)).encode()
             self.exchange(pack({"verb": "beside", "source": files}), self.limits.call)
 
     def proxy(self) -> AnswerProxy:
@@ -88,15 +85,15 @@ class Worker(AbstractContextManager["Worker"]):
 
     def run(self, source: str) -> list[dict[str, Any]]:
         """Execute a cell; its outputs in nbformat's form."""
-        request = {"verb": "run", "source": as_bytes(source)}
+        request = {"verb": "run", "source": source.encode(errors="surrogatepass")}
         reply = unpack(self.exchange(pack(request), self.limits.cell))
         if error := reply.get("error"):
             kind = error.get("type") if isinstance(error, dict) else error
             raise AnswerLost(f"the cell ended with {kind!s:.100}")
         raw = reply.get("outputs")
-        if isinstance(raw, Tensor) and raw.dtype == torch.uint8 and raw.numel() <= MAX_OUTPUTS:
+        if isinstance(raw, bytes) and len(raw) <= MAX_OUTPUTS:
             with contextlib.suppress(ValueError, RecursionError):
-                outputs = load_json(raw.numpy().tobytes())
+                outputs = load_json(raw)
                 if isinstance(outputs, list):
                     return outputs
         self.end()
@@ -175,9 +172,3 @@ class Worker(AbstractContextManager["Worker"]):
 
     def __exit__(self, *_: object) -> None:
         self.end()
-
-
-def as_bytes(text: str) -> Tensor:
-    """Text as a byte tensor, for text that may be longer than a message's strings."""
-    raw = text.encode(errors="surrogatepass")
-    return torch.frombuffer(bytearray(raw or b"\n"), dtype=torch.uint8)

@@ -40,7 +40,7 @@ def test_views_and_strides_survive():
 @pytest.mark.parametrize(
     "value",
     [None, True, 0, -(2**70), 1.5, float("inf"), "ä\n", [], (), {}, [(1, [2])], {"a": {"b": None}},
-     Fixture("normal", {"shape": [1, 2]}), Opaque("Module")],
+     b"\xff", Fixture("normal", {"shape": [1, 2]}), Opaque("Module")],
     ids=repr,
 )  # fmt: skip
 def test_plain_values_survive(value):
