@@ -3,7 +3,7 @@
 Elsewhere no value is a tensor, so that a course without any is graded without torch.
 """
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from grader.base.errors import Refused
 
@@ -12,40 +12,34 @@ class TorchMissing(Refused):
     """A course asks for tensors where there is no torch."""
 
 
-if TYPE_CHECKING:
+class Missing:
+    """In torch's place: false, has all names, and refuses whoever calls one."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> "Missing":
+        """A name that may be mentioned where it is of no use."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing(f"{self.name}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        raise TorchMissing(f"{self.name} is needed: pip install 'course-grader[torch]'")
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[()]:
+        return ()
+
+
+try:
     import torch
     from torch import Tensor
-else:
-    try:
-        import torch
-        from torch import Tensor
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-
-        class Tensor:
-            """Kind of no value."""
-
-        class Missing:
-            """In torch's place: false, has all names, and refuses whoever calls one."""
-
-            def __init__(self, name: str) -> None:
-                self.name = name
-
-            def __bool__(self) -> bool:
-                return False
-
-            def __getattr__(self, name: str) -> "Missing":
-                """A name that may be mentioned where it is of no use."""
-                if name.startswith("__"):
-                    raise AttributeError(name)
-                return Missing(f"{self.name}.{name}")
-
-            def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-                """Refuse."""
-                raise TorchMissing(f"{self.name} is needed: pip install 'course-grader[torch]'")
-
-            def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[()]:
-                return ()
-
-        torch = Missing("torch")
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    torch = Missing("torch")  # type: ignore[assignment]
+    Tensor = type("Tensor", (), {})  # type: ignore[assignment,misc]

@@ -31,7 +31,6 @@ SLICES = "slices"
 SEEDS = tuple(f"{n:032x}" for n in (1, 2, 3))
 # Weighted sums of a tensor: two wrong tensors agree in all of them by chance only.
 _SUMS = 3
-Array = np.ndarray[Any, np.dtype[np.float64]]
 _LOOSEST = (1e-2, 2e-3)
 
 
@@ -44,8 +43,9 @@ class Sketch:
     """Digest of values: too little to have them back, enough to know them again."""
 
     form: str  # a digest of kinds, shapes, dtypes, and of all that is no real number
-    sums: Array  # weighted sums of the real numbers, ``(n,)``
-    within: Array  # how far each may be off, by the tolerance of comparisons, ``(n,)``
+    # weighted sums of the real numbers, and how far each may be off, by the tolerance of
+    # comparisons, ``(n, 2)``
+    numbers: bytes
 
     @classmethod
     def of(cls, values: Any) -> "Sketch":
@@ -54,12 +54,17 @@ class Sketch:
         sums: list[tuple[float, float]] = []
         _draw(values, form, sums)
         digest = hashlib.sha256("\n".join(form).encode(errors="replace")).hexdigest()[:16]
-        table = np.array(sums, dtype="<f8").reshape(-1, 2)
-        return cls(digest, table[:, 0], table[:, 1])
+        return cls(digest, np.array(sums, "<f8").tobytes())
+
+    @property
+    def table(self) -> Any:
+        """The numbers as two arrays, ``(2, n)``."""
+        return np.frombuffer(self.numbers, "<f8").reshape(-1, 2).T
 
     def far(self, other: "Sketch") -> float:
         """Measure how far another one of the same form is, in units of what is allowed."""
-        off = np.abs(self.sums - other.sums) / np.maximum(self.within, 1e-300)
+        sums, within = self.table
+        off = np.abs(sums - other.table[0]) / np.maximum(within, 1e-300)
         return float(off.max(initial=0))
 
     def fits(self, other: "Sketch", slack: float = 1) -> bool:
@@ -68,19 +73,10 @@ class Sketch:
 
     def rounded(self) -> "Sketch":
         """The same with no more digits than a comparison can tell; what is left takes less room."""
-        step = np.exp2(np.floor(np.log2(self.within)) - 4)
-        return Sketch(
-            self.form, np.round(self.sums / step) * step, np.ceil(self.within / step) * step
-        )
-
-    def packed(self) -> dict[str, Any]:
-        """The same as a message has it."""
-        return {"form": self.form, "sums": self.sums.tobytes(), "within": self.within.tobytes()}
-
-    @classmethod
-    def unpacked(cls, fields: Mapping[str, Any]) -> "Sketch":
-        """Sketch that :meth:`packed` has packed."""
-        return cls(fields["form"], *(np.frombuffer(fields[n], "<f8") for n in ("sums", "within")))
+        sums, within = self.table
+        step = np.exp2(np.floor(np.log2(within)) - 4)
+        fewer = np.stack([np.round(sums / step) * step, np.ceil(within / step) * step], axis=1)
+        return Sketch(self.form, fewer.tobytes())
 
 
 def returned_sketch(values: Any) -> Sketch:
@@ -167,7 +163,7 @@ class Records:
         """Record a call of a function, once."""
         asked = Sketch.of([called, list(args), dict(kwargs)])
         known = self.calls[asked.form]
-        if not any(np.array_equal(asked.sums, sketch.sums) for sketch, _ in known):
+        if all(asked != sketch for sketch, _ in known):
             known.append((asked, copy.deepcopy(value)))
 
     def value(self, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -221,13 +217,13 @@ class Records:
         """The bytes of a file that :func:`records` reads."""
         frames = [pack({"parameters": self.parameters, "named": self.named})]
         frames += [
-            pack({"asked": sketch.packed(), "value": value})
+            pack({"asked": vars(sketch), "value": value})
             for known in self.calls.values()
             for sketch, value in known
         ]
         frames += [
             pack({"seed": seed, "mistake": mistake,
-                  "parts": [(passed, sketch.packed()) for passed, sketch in parts]})
+                  "parts": [(passed, vars(sketch)) for passed, sketch in parts]})
             for (seed, mistake), parts in self.mistakes.items()
         ]  # fmt: skip
         sized = b"".join(struct.pack(">I", len(frame)) + frame for frame in frames)
@@ -243,10 +239,10 @@ class Records:
             if "parameters" in entry:
                 records.parameters, records.named = entry["parameters"], entry["named"]
             elif "mistake" in entry:
-                parts = [(passed, Sketch.unpacked(sketch)) for passed, sketch in entry["parts"]]
+                parts = [(passed, Sketch(**sketch)) for passed, sketch in entry["parts"]]
                 records.mistakes[entry["seed"], entry["mistake"]] = parts
             else:
-                asked = Sketch.unpacked(entry["asked"])
+                asked = Sketch(**entry["asked"])
                 records.calls[asked.form].append((asked, entry["value"]))
             start += 4 + size
         return records
