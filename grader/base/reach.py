@@ -4,7 +4,6 @@ A record should say which code made it, and a page which code it shows. Whole mo
 much: a package's ``__init__`` names everything in it, and a module holds claims beside training.
 So what is followed are names: from a function to the definitions that it mentions, through
 imports and re-exports to where they are written. Comments, docstrings and annotations don't count.
-No import walker known to us (grimp, modulegraph) looks below modules.
 """
 
 import ast

@@ -14,11 +14,10 @@ from typing import Any
 
 from grader.base.course import course
 from grader.base.tensors import Tensor, torch
-from grader.checks.fixtures import built
 from grader.checks.forbidden import during
 from grader.checks.operator_recorder import Recorder
 from grader.checks.probe import Bounded, Unanswered, out_of_memory, part
-from grader.checks.protocol import TENSORS, ProtocolError, items, pack, unpack
+from grader.checks.protocol import TENSORS, ProtocolError, built, items, pack, unpack
 
 # Parts of the path of a file that no student wrote.
 _NOT_STUDENTS = (

@@ -20,9 +20,9 @@ from typing import Any
 
 from grader.base.course import course
 from grader.base.errors import Refused
-from grader.checks.fixtures import built
 from grader.checks.forbidden import FORBIDDEN
 from grader.checks.probe import part
+from grader.checks.protocol import built
 from grader.checks.recorded import SLICES, SUFFIX, Records
 from grader.checks.trial import Trial
 

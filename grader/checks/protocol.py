@@ -24,6 +24,8 @@ MAX_DEPTH = 20
 MAX_TEXT = 20_000
 # A number that numpy made is as good as Python's own.
 NUMBERS = tuple(k for k in np.sctypeDict.values() if issubclass(k, (np.number, np.bool_)))
+# Errors of whoever reads what nobody has packed.
+_MALFORMED = LookupError, TypeError, ValueError, ArithmeticError, RuntimeError, struct.error
 # Beyond this an integer is no float any more.
 MAX_INT = 2**1000
 
@@ -54,7 +56,7 @@ class ProtocolError(ValueError):
 
 @dataclass(frozen=True)
 class Fixture:
-    """An argument that the answer's side builds itself, see :mod:`grader.checks.fixtures`."""
+    """An argument that the answer's side builds itself, from public code, because it is large."""
 
     name: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -105,14 +107,7 @@ def unpack(frame: bytes) -> dict[str, Any]:
         message = _decode(header["tree"], buffers, 0)
     except ProtocolError:
         raise
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        RuntimeError,
-        struct.error,
-    ) as error:
+    except _MALFORMED as error:
         raise ProtocolError(f"malformed message: {error}") from None
     if not isinstance(message, dict):
         raise ProtocolError(f"a message is a dict, this is a {type(message).__name__}")
@@ -135,6 +130,20 @@ def mapped(change: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, dict):
         return {key: mapped(change, part) for key, part in value.items()}
     return change(value)
+
+
+def normal(shape: list[int], seed: int, dtype: str = "float32") -> Tensor:
+    """Standard normal numbers of this shape."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=getattr(torch, dtype))
+
+
+FIXTURES = {"normal": normal}
+
+
+def built(values: Any) -> Any:
+    """A structure with what its fixtures stand for."""
+    return mapped(lambda v: FIXTURES[v.name](**v.params) if isinstance(v, Fixture) else v, values)
 
 
 def leaves(value: Any) -> Iterator[Any]:

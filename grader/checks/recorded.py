@@ -43,9 +43,7 @@ class Sketch:
     """Digest of values: too little to have them back, enough to know them again."""
 
     form: str  # a digest of kinds, shapes, dtypes, and of all that is no real number
-    # weighted sums of the real numbers, and how far each may be off, by the tolerance of
-    # comparisons, ``(n, 2)``
-    numbers: bytes
+    numbers: bytes  # weighted sums of the real ones, and how far each may be off, ``(n, 2)``
 
     @classmethod
     def of(cls, values: Any) -> "Sketch":
@@ -63,9 +61,8 @@ class Sketch:
 
     def far(self, other: "Sketch") -> float:
         """Measure how far another one of the same form is, in units of what is allowed."""
-        sums, within = self.table
-        off = np.abs(sums - other.table[0]) / np.maximum(within, 1e-300)
-        return float(off.max(initial=0))
+        (sums, within), others = self.table, other.table[0]
+        return float((np.abs(sums - others) / np.maximum(within, 1e-300)).max(initial=0))
 
     def fits(self, other: "Sketch", slack: float = 1) -> bool:
         """Tell whether the other is one of the same values, as far as rounding can tell."""

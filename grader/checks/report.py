@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.checks.answer_proxy import Failure
-from grader.checks.compare import alike
 from grader.checks.example import Example
 from grader.checks.exercise import Answer, find
 from grader.checks.forbidden import NotAllowed
@@ -86,14 +85,6 @@ class Report:
     def undefined(self) -> list[str]:
         """The names that were not defined when the answer ran."""
         return undefined("\n".join(row.why for row in self.rows))
-
-    def fingerprint_of(self, other: "Report") -> bool:
-        """Tell whether verdicts and every value returned are those of ``other``."""
-        return (
-            [r.passed for r in self.rows] == [r.passed for r in other.rows]
-            and len(self.transcript) == len(other.transcript)
-            and all(map(alike, self.transcript, other.transcript))
-        )
 
     def outcomes(self) -> tuple[list[bool | None], list[list[Any]]]:
         """Of each property the verdict, None where it is open, and what was returned to it."""

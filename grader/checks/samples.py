@@ -8,13 +8,10 @@ from grader.base.tensors import Tensor, torch
 
 
 class Samples:
-    """Draws numbers, masks and places; ``drawn`` says whether real numbers were among them.
-
-    Without torch there are single integers only: the same ones as with it.
-    """
+    """Draws numbers, masks and places; ``drawn`` says whether real numbers were among them."""
 
     def __init__(self, seed: int) -> None:
-        # Both are the same Mersenne twister, which takes the last 32 bits of a seed.
+        # The same Mersenne twister, so that single integers are the same with torch and without.
         self.generator: Any = (
             torch.Generator().manual_seed(seed) if torch else np.random.RandomState(seed % 2**32)
         )

@@ -11,14 +11,11 @@ from grader.base.tensors import torch
 
 # Reader, setter and default of each setting.
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any], Any], ...] = (
+    (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+    (torch.is_grad_enabled, torch.set_grad_enabled, True),
+    (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
     (numpy.geterr, lambda found: numpy.seterr(**found), numpy.geterr()),
-)
-if torch:
-    _SETTINGS += (
-        (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
-        (torch.is_grad_enabled, torch.set_grad_enabled, True),
-        (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
-    )
+)[0 if torch else 3 :]
 
 
 class Aside:

@@ -5,10 +5,6 @@ nothing of the course. Calls of ``__at__`` and ``__saw__`` are put into the answ
 :func:`grader.defence.unit.instrumented`; all names of this module get a mark before.
 """
 
-try:
-    import torch
-except ImportError:
-    torch = None  # type: ignore[assignment]
 __events__ = []  # type: ignore[var-annotated]
 # Longer runs than this are no question for a sheet of paper.
 __most__ = 1500
@@ -29,13 +25,16 @@ def __saw__(line, name, value):  # type: ignore[no-untyped-def]
 
 def __form__(value, depth=0):  # type: ignore[no-untyped-def]
     """Description of a value: its kind, and its shape or itself."""
-    if torch and type(value) in (torch.Tensor, torch.nn.Parameter):
+    # Where there is no torch nothing is a tensor.
+    kind = type.__repr__(type(value))
+    if kind in ("<class 'torch.Tensor'>", "<class 'torch.nn.parameter.Parameter'>"):
         return ["tensor", str(value.dtype), list(value.shape)]
     if value is None or type(value) in (bool, int, float, str):
         text = repr(value)
         # A value that is too long to be written down is none to ask for, nor is a part of it.
         return ["plain", text] if len(text) <= 40 else ["other", type(value).__name__]
-    if type(value) in (tuple, list, torch and torch.Size) and depth < 3 and len(value) <= 8:
+    sequence = type(value) in (tuple, list) or kind == "<class 'torch.Size'>"
+    if sequence and depth < 3 and len(value) <= 8:
         return ["several", type(value).__name__, [__form__(v, depth + 1) for v in value]]
     return ["other", type(value).__name__]
 

@@ -1,9 +1,8 @@
 """Where a worker of a cluster judges: a process of its own, one submission after the other.
 
 A worker runs threads, and a process with threads cannot be forked as the grader forks. So it keeps
-a judge process, which hands what it is asked to a :class:`~grader.judge.pool.Pool` of one judge, as
-a command on one machine does to a pool of several. This module imports next to nothing, because
-every worker and the scheduler load it; what is said crosses them as bytes.
+a judge process with a :class:`~grader.judge.pool.Pool` of one judge. This module imports next to
+nothing, because every worker and the scheduler load it; what is said crosses them as bytes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The walls around a student's process: namespaces, a private root, no privileges.
 
-Two layers. :func:`enclose` is called once, by the warm parent before it imports anything: it gets
-its own namespaces and a root file system that holds what it is given and nothing else.
-:func:`confine` is called in each fork of it, before a student's first cell: it gets namespaces of
-its own once more, another user where that can be had, a scratch folder in memory, and gives up all
-privileges. Everything goes through the C library; nothing has to be installed.
+Two layers: :func:`enclose` is called once, by the warm parent before it imports anything, and
+:func:`confine` in each fork of it, before a student's first cell. Everything goes through the C
+library; nothing has to be installed.
 """
 
 import contextlib

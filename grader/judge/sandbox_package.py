@@ -16,7 +16,7 @@ from grader.base.files import part_of
 
 SHARED = (
     "__init__.py base/__init__.py base/errors.py base/course.py base/tensors.py "
-    "checks/import_stubs.py checks/protocol.py checks/fixtures.py checks/forbidden.py "
+    "checks/import_stubs.py checks/protocol.py checks/forbidden.py "
     "checks/answer_host.py checks/probe.py checks/shell.py checks/operator_recorder.py "
     "judge/sandbox.py judge/worker.py judge/forkserver_process.py"
 ).split()

@@ -1,9 +1,8 @@
 """The process in which a student's cells run.
 
-It is forked from the warm parent (:mod:`.forkserver_process`) inside the sandbox package
-(:mod:`.sandbox_package`), so the library seen here holds no reference and no check. It reads
-requests from a socket and answers them: ``run`` executes a cell in an IPython shell, every other
-verb goes to an :class:`~grader.checks.answer_host.AnswerHost`.
+It is forked from the warm parent inside the sandbox package (:mod:`.sandbox_package`), so the
+library seen here holds no reference and no check. Of the requests on its socket ``run`` executes a
+cell in an IPython shell; the others go to an :class:`~grader.checks.answer_host.AnswerHost`.
 """
 
 import asyncio

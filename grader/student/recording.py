@@ -1,8 +1,7 @@
 """Records of answers that students don't get but a check needs.
 
-Of the bank they get what is asked. What its checks need of reference and mistakes is in
-:mod:`grader.checks.recorded`. To measure it takes minutes; it is kept, and measured again where
-what it depends on has changed.
+Of the bank they get what is asked; :mod:`grader.checks.recorded` reads the rest. To measure it
+takes minutes; it is kept, and measured again where what it depends on has changed.
 """
 
 import contextlib
@@ -160,12 +159,6 @@ def _listening(exercise: Exercise, names: Sequence[str], records: Records) -> It
         module.update(own)
         exercise.reference = reference
         del vars(exercise)[SLICES]
-
-
-def reference_source(exercise: Exercise) -> str:
-    """Source code that stands for the library's own implementation."""
-    function = exercise.reference
-    return f"from {function.__module__} import {function.__name__} as {exercise.function}\n"
 
 
 def stubs(exercise: Exercise) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 Cells are read, restored and put in order by the grader's own rules, so that a deleted check or a
 changed locked cell is seen here and not after the deadline. They run in a new kernel, in a folder
-that holds what is graded and nothing else; every check reports there with a seed of its own. What
-ends the kernel costs what it costs in grading.
+that holds what is graded and nothing else; every check reports there with a seed of its own.
 """
 
 import contextlib

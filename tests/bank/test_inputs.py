@@ -5,11 +5,11 @@ import torch
 
 from course_lib.bank.inputs import MOST, numbers, tells_apart, whole
 from course_lib.bank.lookup import predict_words
+from course_tests.grader.checks.matrix import reference_source
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.exercise import find, identifiers, namespace
 from grader.checks.grading import grade_source
 from grader.checks.trial import Trial, Wrong, attempt
-from grader.student.recording import reference_source
 
 BREAKS = [i for i in identifiers() if find(i).any_size]
 

@@ -6,13 +6,13 @@ takes apart with torch's Python code what an exercise forbids, and here that doe
 
 from pathlib import Path
 
+from course_tests.grader.checks.matrix import reference_source
 from grader.authoring import Model, answers
 from grader.checks.answer_host import AnswerHost
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.exercise import Exercise, find, identifiers, namespace
 from grader.checks.grading import grade, quiet
 from grader.checks.operator_recorder import EVERYDAY, Recorder
-from grader.student.recording import reference_source
 
 
 def main() -> None:

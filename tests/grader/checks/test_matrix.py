@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from course_tests.grader.checks import matrix as matrix_module
-from course_tests.grader.checks.matrix import kept, matrix
+from course_tests.grader.checks.matrix import kept, matrix, same
 from course_tests.grader.checks.worker_grader import worker_grader
 from grader.checks import grading
 from grader.checks.exercise import find, identifiers
@@ -45,7 +45,7 @@ def test_both_transports_agree(identifier, over_worker):
     for answer in (exercise.mistakes[0], exercise.alternatives[0]):
         here = grade_source(exercise, answer.source, "7")
         there = over_worker(exercise, answer.source, "7")
-        assert here.fingerprint_of(there), answer.name
+        assert same(here, there), answer.name
 
 
 @pytest.fixture

@@ -18,10 +18,9 @@ from grader.checks import probe
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.cell import MIME, publish
 from grader.checks.exercise import Exercise, find, identifiers
-from grader.checks.fixtures import normal
 from grader.checks.grading import UNTRIED, grade, grade_source
 from grader.checks.probe import Bounded, End, Unanswered
-from grader.checks.protocol import Fixture
+from grader.checks.protocol import Fixture, normal
 from grader.checks.trial import Trial, Wrong
 from grader.judge.channel import Worker
 from grader.judge.forkserver import ForkServer

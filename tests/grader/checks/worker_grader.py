@@ -4,13 +4,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_tests.grader.checks.matrix import Grader
+from course_tests.grader.checks.matrix import Grader, reference_source
 from grader.checks.exercise import PRELUDE, Exercise, given_source
 from grader.checks.grading import grade, grade_source
 from grader.checks.report import Report
 from grader.judge.channel import Limits, Worker
 from grader.judge.forkserver import ForkServer
-from grader.student.recording import reference_source
 
 # Seconds of processor time: one worker takes a thousand times as many answers as a submission has.
 LONG = 24 * 60 * 60
