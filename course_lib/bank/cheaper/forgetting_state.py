@@ -1,6 +1,5 @@
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
-from grader.checks.fixtures import normal
-from grader.checks.protocol import Fixture
+from grader.checks.protocol import Fixture, normal
 
 
 def features(x):

@@ -2,8 +2,7 @@ from course_lib.attention import scaled_dot_product_attention
 from course_lib.bank.prelude import Exercise, F, Tensor, Trial, torch
 from course_lib.efficient import orthogonal_features
 from grader.checks.compare import difference
-from grader.checks.fixtures import normal
-from grader.checks.protocol import Fixture
+from grader.checks.protocol import Fixture, normal
 
 
 def colleagues_random_features(q, k, v, directions):

@@ -1,6 +1,5 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
-from grader.checks.fixtures import normal
-from grader.checks.protocol import Fixture
+from grader.checks.protocol import Fixture, normal
 
 
 def masked_attention(q, k, v, radius):

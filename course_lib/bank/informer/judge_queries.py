@@ -1,6 +1,5 @@
 from course_lib.bank.prelude import Exercise, Trial, torch
-from grader.checks.fixtures import normal
-from grader.checks.protocol import Fixture
+from grader.checks.protocol import Fixture, normal
 
 exercise = Exercise(
     id="informer.judge_queries",

@@ -1,6 +1,5 @@
 from course_lib.bank.prelude import Exercise, Tensor, Trial, math, torch
-from grader.checks.fixtures import normal
-from grader.checks.protocol import Fixture
+from grader.checks.protocol import Fixture, normal
 
 
 def attend_under_a_mask(q, k, v, window):
