@@ -196,7 +196,7 @@ FORGERIES = (
     Attack("forged-error", "an error that is none", "first", s.FORGED_ERROR, REST),
     Attack("forged-pickle", "a pickle that runs a command", "first", s.FORGED_PICKLE, REST, True),
     Attack("forged-outputs", "outputs with scripts where a picture should be", "beside", s.FORGED_OUTPUTS, UP_TO_ALL),
-    Attack("forged-output-type", "outputs of another number type", "beside", s.FORGED_OUTPUT_TYPE, ALL, True),
+    Attack("forged-output-type", "outputs as a tensor", "beside", s.FORGED_OUTPUT_TYPE, ALL, True),
     Attack("forged-output-depth", "outputs nested a million deep", "beside", s.FORGED_OUTPUT_DEPTH, ALL, True),
     Attack("forged-output-flood", "50 MB as one cell's output", "beside", s.FORGED_OUTPUT_FLOOD, ALL, True),
     Attack("forged-escapes", "an error for the instructor's terminal", "beside", s.FORGED_ESCAPES, ALL, True),

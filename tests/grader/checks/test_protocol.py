@@ -95,7 +95,7 @@ def test_too_large_and_too_deep_are_refused():
 
 
 def test_no_bytes_make_unpack_do_anything_but_refuse():
-    frame = pack({"x": torch.arange(5), "y": [1, "two", (None,)]})
+    frame = pack({"x": torch.arange(5), "y": [1, "two", (None,)], "z": b"three"})
     rng = random.Random(0)
     for _ in range(3000):
         damaged = bytearray(frame)
@@ -125,6 +125,8 @@ TENSOR = {"tensor": 0, "dtype": "uint8", "shape": [4]}
     ("frame", "words"),
     [
         (framed({"list": [TENSOR, TENSOR]}, b"1234"), "same bytes"),
+        (framed({"list": [TENSOR, {"bytes": 0}]}, b"1234"), "same bytes"),
+        (framed({"bytes": 1}, b"1234"), "malformed"),
         (framed({**TENSOR, "shape": [0, 2**62, 2**62]}, b""), "malformed"),
         (framed({**TENSOR, "shape": [-4]}, b"1234"), "shape"),
         (framed({"int": "nine"}), "malformed"),
@@ -134,7 +136,7 @@ TENSOR = {"tensor": 0, "dtype": "uint8", "shape": [4]}
         (framed(None, b"12", sizes=[-1]), "outside"),
         (framed({"list": [{"list": []}] * 300_000}), "without tensors"),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_small_messages_that_would_grow_or_overflow_are_refused(frame, words):
     with pytest.raises(ProtocolError, match=words):
