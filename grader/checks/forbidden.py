@@ -277,7 +277,7 @@ _IN_PYTHON = (
     " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
     " distributed/tensor distributed/_tensor nn/utils/_expanded_weights ../functorch/einops"
 ).split()
-_TORCH = Path(torch.__file__).parent
+_TORCH = Path(torch.__file__ if torch else "torch").parent
 # Where :attr:`Forbidden.functions` are looked for.
 _LIBRARIES = (f"{_TORCH}/", f"{Path(numpy.__file__).parent}/", statistics.__file__)
 _CALLING = frozenset(
