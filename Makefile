@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := all
 # Installing for two roles at once would damage the environment.
 .NOTPARALLEL:
-.PHONY: all install exercises check-exercises book pdf epub notebooks grader-wheel links class test test-all test-changed \
+.PHONY: all teacher install exercises check-exercises book pdf epub notebooks grader-wheel links class test test-all test-changed \
   test-portable hub hub-demo hub-test style lint serve clean help
 
 PYTHON ?= python3
@@ -42,9 +42,12 @@ all: class ## environment, book, exercises, a sample class graded; prints where 
 $(READER) $(TEACHER) $(DEVELOPER):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, but %s is %s; set PYTHON=" % (sys.executable, sys.version.split()[0]))'
 	$(PYTHON) -m venv $(VENV)
+	@echo "installing $(EXTRAS) into $(VENV); this takes some minutes"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	@rm -f $(VENV)/.reader-* $(VENV)/.teacher-* $(VENV)/.developer-*
 	@touch $(HOLDS)
+
+teacher: $(TEACHER) ## in .venv, what reading, learning and grading need
 
 install: $(DEVELOPER) ## everything in .venv: what the book, the grader and the tests need
 

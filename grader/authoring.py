@@ -362,10 +362,13 @@ def generate(
             write_changed(into / name / file, released)
         count = len(assignment.exercises)
         say(f"{name}: {count} exercises, {assignment.points:g} points")
-    for folder in sorted(p for p in (root / "exercises").glob("[0-9][0-9]_*") if p.is_dir()):
-        if folder.name not in every:
-            stale.append(f"exercises/{folder.name} (has no source)")
     return stale
+
+
+def orphans(root: Path) -> list[str]:
+    """The released folders whose source is gone."""
+    released = {path.name for path in root.glob("exercises/[0-9][0-9]_*") if path.is_dir()}
+    return [f"exercises/{name} (has no source)" for name in sorted(released - {*known(root)})]
 
 
 def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Path]:

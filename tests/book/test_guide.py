@@ -141,7 +141,7 @@ def test_the_way_in_a_terminal_is_followed_word_by_word(reader, page, serve):
     right = wrong.replace("k.transpose(-2, -1)", "k.transpose(-2, -1) / math.sqrt(q.shape[-1])")
     assert "`math.sqrt(q.shape[-1])`" in PAGE and right != wrong
     repository = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    first = f"git clone {repository}\ncd attention-course\nmake install\n. .venv/bin/activate\n"
+    first = f"git clone {repository}\ncd attention-course\nmake teacher\n. .venv/bin/activate\n"
     assert asked[0] == ("sh", first)
     jupyter, grades = "", 0
     for kind, text in asked[1:]:
