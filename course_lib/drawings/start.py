@@ -32,7 +32,7 @@ PARTS = (
         ("You compute attention by hand", "and write it with masks."),
     ),
     CoursePart(
-        "II · The Transformer", 23,
+        "II · The Transformer", 26,
         {6: "The block", 7: "Sinusoids", 8: "Relative positions", 9: "The Transformer",
          10: "Reading maps"},
         ("You build a whole Transformer,", "and it translates."),
@@ -59,7 +59,7 @@ PARTS = (
     ),
 )  # fmt: skip
 CORE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)
-CORE_HOURS = 42
+CORE_HOURS = 45
 
 X = torch.arange(1, 7).reshape(2, 3)
 TURNED = {"x": X, "x.transpose(0, 1)": X.transpose(0, 1), "x.reshape(3, 2)": X.reshape(3, 2)}

@@ -26,7 +26,7 @@ def numbers(weeks):
 
 def test_every_chapter_says_what_a_plan_needs(book):
     assert [c.number for c in book] == [f"{n:02}" for n in range(20)]
-    assert all(30 <= c.reading <= 180 and c.work > 0 and c.title and c.goal for c in book)
+    assert all(30 <= c.reading <= 250 and c.work > 0 and c.title and c.goal for c in book)
     assert all(c.points > 0 for c in book[1:]) and book[0].points == 0
     for chapter in book:
         assert all(needed < chapter.number for needed in chapter.needs), chapter.name
@@ -117,7 +117,6 @@ def test_the_command_prints_a_table_and_speaks_json(capsys, monkeypatch):
     assert facts["chapters"] == 12 and len(facts["weeks"]) == 12
     goals = [chapter["goal"] for week in facts["weeks"] for chapter in week["chapters"]]
     assert not any("](" in goal for goal in goals), "a link leads nowhere outside the book"
-    assert any("On the second page" in goal for goal in goals)
     assert main(["syllabus", "--start", "2026-10-12", "--weeks", "0"]) == 2
     assert "at least 1" in capsys.readouterr().err
     for bad in ("12.10.2026", "2026-02-30", ""):
