@@ -32,7 +32,7 @@ GRID = torch.arange(SIDE**2).view(SIDE, SIDE)
 ROLLED = cyclic_shift(GRID[None, ..., None], (SHIFT, SHIFT))[0, ..., 0]
 CUT = window_partition(ROLLED[None, ..., None], (WINDOW, WINDOW))[..., 0]
 SEES = window_mask(LAYOUTS[1])
-# The second window, and those of its patches that came round.
+# The second window, and those of its patches that wrapped around.
 CHOSEN = 1
 ROUND = 4, 8
 
@@ -90,9 +90,9 @@ def _window(p: Page, numbers: Tensor, told: Tensor) -> Part:
     f"""The {SIDE} by {SIDE} patches are rolled by one up and to the left: the top row comes in
     below, the left column on the right. The rows are now {"; ".join(map(listed, ROLLED))}. Now
     they are cut into four windows of {WINDOW} by {WINDOW}. Window B holds
-    {listed(CUT[CHOSEN])}; of these {ROUND[0]} and {ROUND[1]} have come round from the left edge of
-    the image. Its mask lets 7 and 11 see each other, and 4 and 8 see each other, and hides the
-    other pairs. In window D each of {listed(CUT[3])} sees itself alone.""",
+    {listed(CUT[CHOSEN])}; of these {ROUND[0]} and {ROUND[1]} have wrapped around from the left
+    edge of the image. Its mask lets 7 and 11 see each other, and 4 and 8 see each other, and hides
+    the other pairs. In window D each of {listed(CUT[3])} sees itself alone.""",
     numbers=lambda: [GRID, ROLLED],
 )
 def shift_by_hand(s: Sketch) -> None:
@@ -102,7 +102,7 @@ def shift_by_hand(s: Sketch) -> None:
         return p.cells(numbers, lambda i, j: _edge(int(numbers[i, j])), h=26, w=26)
 
     picture = p.named(part(GRID), "picture", "(4, 4)")
-    p.named(picture, "dashed: comes round", role="position", at="below")
+    p.named(picture, "dashed: wraps around", role="position", at="below")
     a, b, c, d = (
         p.named(part(CUT[n].view(WINDOW, WINDOW)), letter, at="right" if n % 2 else "left")
         for n, letter in enumerate("ABCD")
