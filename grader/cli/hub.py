@@ -29,19 +29,13 @@ Without an action the hub runs in the foreground until Ctrl-C.
 
 def register(add: Add) -> None:
     """Add the command."""
-    hub = add(
-        "hub",
-        run_hub,
-        "run a JupyterHub for the course on this machine; needs root",
-        description=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    says = "run a JupyterHub for the course on this machine; needs root"
+    raw = argparse.RawDescriptionHelpFormatter
+    hub = add("hub", run_hub, says, description=_ABOUT, formatter_class=raw)
     hub.option("--settings FILE", "default: deploy/local/hub.toml", type=Path)
     hub.flags(renew="copy this checkout's assignments to the grader again")
-    hub.add_argument(
-        "action", nargs="?", default="start",
-        choices=["start", "prepare", "demo", "forget", "grader", "lecture"], metavar="ACTION",
-    )  # fmt: skip
+    actions = ["start", "prepare", "demo", "forget", "grader", "lecture"]
+    hub.add_argument("action", nargs="?", default="start", choices=actions, metavar="ACTION")
     hub.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
 
 

@@ -19,6 +19,16 @@ from grader.base.errors import Refused
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
+class Below:
+    """A path below one of a hub's folders."""
+
+    def __init__(self, folder: str, path: str) -> None:
+        self.folder, self.path = folder, path
+
+    def __get__(self, place: HubSettings, kind: object = None) -> Path:
+        return Path(getattr(place, self.folder), self.path)
+
+
 @dataclass(frozen=True)
 class HubSettings:
     """All that is said about a hub."""
@@ -40,46 +50,16 @@ class HubSettings:
     demo_instructor: str  # the account that the demo makes
     demo_students: tuple[str, ...]  # the accounts that it makes
 
-    @property
-    def bin(self) -> Path:
-        """The commands of the Python that every account can reach."""
-        return self.software / "venv" / "bin"
-
-    @property
-    def library(self) -> Path:
-        """The folder that holds library and grader for every account."""
-        return self.software / "src"
-
-    @property
-    def proxy(self) -> Path:
-        """The proxy's program, for node."""
-        packages = self.software / "npm" / "node_modules"
-        return packages / "configurable-http-proxy" / "bin" / "configurable-http-proxy"
-
-    @property
-    def exchange(self) -> Path:
-        """nbgrader's exchange."""
-        return self.state / "exchange"
-
-    @property
-    def lecture(self) -> Path:
-        """Where checks send while a lecture's page is on."""
-        return self.state / "lecture" / "checks"
-
-    @property
-    def hub(self) -> Path:
-        """State of the hub; root's alone."""
-        return self.state / "hub"
-
-    @property
-    def etc(self) -> Path:
-        """Jupyter's configuration, a folder for each kind of account."""
-        return self.state / "etc"
-
-    @property
-    def home(self) -> Path:
-        """Homes of the accounts that were made here."""
-        return self.state / "home"
+    bin = Below("software", "venv/bin")  # commands of the Python that every account can reach
+    library = Below("software", "src")  # library and grader, for every account
+    proxy = Below(
+        "software", "npm/node_modules/configurable-http-proxy/bin/configurable-http-proxy"
+    )
+    exchange = Below("state", "exchange")  # nbgrader's
+    lecture = Below("state", "lecture/checks")  # where checks send while a lecture's page is on
+    hub = Below("state", "hub")  # state of the hub; root's alone
+    etc = Below("state", "etc")  # Jupyter's configuration, a folder for each kind of account
+    home = Below("state", "home")  # homes of the accounts that were made here
 
     @property
     def checkout(self) -> Path:
@@ -125,15 +105,9 @@ def read(file: Path) -> HubSettings:
 def _convert(value: object, kind: str, name: str, file: Path) -> object:
     if kind == "int" and type(value) is int:
         return value
-    if kind == "Path" and isinstance(value, str):
-        return Path(value)
-    if kind == "str" and isinstance(value, str):
-        return value
-    if (
-        kind == "tuple[str, ...]"
-        and isinstance(value, list)
-        and all(isinstance(item, str) for item in value)
-    ):
+    if kind in ("Path", "str") and isinstance(value, str):
+        return Path(value) if kind == "Path" else value
+    if kind == "tuple[str, ...]" and isinstance(value, list) and {*map(type, value)} <= {str}:
         return tuple(value)
     kind_name = {"int": "a whole number", "tuple[str, ...]": "a list of texts"}.get(kind, "a text")
     raise Refused(f"{file.name}: `{name}` is {value!r}; wanted {kind_name}")
