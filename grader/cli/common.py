@@ -25,6 +25,10 @@ USUAL = {
     "assignment": "assignment  for example 03_attention",
     "--course": "--course:Path  folder that contains submitted/ (default: the checkout)",
     "--jobs": "--jobs N:int  submissions at a time (default: one per core)",
+    "--from": "--from SYSTEM()>system  canvas, moodle, blackboard, brightspace or ilias (default:"
+    " recognised by the file)",
+    "--column": "--column FIELD=HEADER+  title of a column in another language, for example"
+    " name='Nom complet'; repeatable",
     "--encoding": "--encoding()  encoding of a file that does not state it (default: UTF-8)",
     "--dry-run": "--dry-run  print what would be done, change nothing",
     "--json": "--json  print the report as JSON, and nothing else",

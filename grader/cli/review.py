@@ -85,24 +85,22 @@ def run_similar(arguments: argparse.Namespace) -> int:
     )
     page = similarity.write(report, course / "summary")
     pairs = [*report.pairs, *report.near_solution]
-    lines = []
+    lines, shown = [], []
     for pair in pairs:
-        cells = ", ".join(m.exercise.removesuffix("-solution") for m in pair.matches)
+        cells = [match.exercise for match in pair.matches]
+        shown.append({"students": pair.students, "share": round(pair.share, 4), "cells": cells})
         names = " and ".join(map(plain, pair.students))
-        lines.append(f"  {100 * pair.share:4.0f} %  {names}: {cells}")
+        answers = ", ".join(cell.removesuffix("-solution") for cell in cells)
+        lines.append(f"  {100 * pair.share:4.0f} %  {names}: {answers}")
     for student, why in report.left_out.items():
         lines.append(f"  not compared: {plain(student)}: {plain(why)}")
     facts = {
         "assignment": report.name,
         "compared": report.compared,
-        "pairs": [
-            {"students": p.students, "share": round(p.share, 4),
-             "cells": [m.exercise for m in p.matches]}
-            for p in pairs
-        ],
+        "pairs": shown,
         "left_out": report.left_out,
         "page": str(page),
-    }  # fmt: skip
+    }
     line = f"{report.compared} compared, {len(pairs)} pairs to look at: {page}"
     emit(arguments, facts, *lines, line)
     return 0
@@ -173,8 +171,7 @@ def _mark(question: WrittenQuestion, seed: str, *, again: bool) -> tuple[int, bo
         who = "" if seed else f" · {plain(answer.student)}"
         print(f"\n{question.cell} · {place} of {len(answers)} · {answer.key}{who}\n")
         for line in answer.text.splitlines():
-            print(textwrap.fill(plain(line, 30_000), WIDTH, initial_indent="    ",
-                                subsequent_indent="    "))  # fmt: skip
+            print(textwrap.indent(textwrap.fill(plain(line, 30_000), WIDTH - 4), "    "))
         print(f"\n{_rubric(question.rubric, answer)}\n")
         try:
             while (given := _points(question.rubric, typed := input(ASKED).strip())) is None:
@@ -200,8 +197,8 @@ def _rubric(rubric: Rubric, answer: WrittenAnswer) -> str:
     ]
     if answer.score is not None:
         lines.append(f"     score: {answer.score:g} of {rubric.points:g}")
-    return "\n".join([*lines, *textwrap.wrap(rubric.note, WIDTH - 5, initial_indent="     ",
-                                             subsequent_indent="     ")])  # fmt: skip
+    note = textwrap.indent(textwrap.fill(rubric.note, WIDTH - 10), "     ")
+    return "\n".join([*lines, note] if note else lines)
 
 
 def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
@@ -232,15 +229,10 @@ def run_defend(arguments: argparse.Namespace) -> int:
 
     many = jobs(arguments)
     root = checkout()
-    defence = Defence(
-        arguments.course or root,
-        root,
-        arguments.assignment,
-        only=arguments.student,
-        dry_run=arguments.dry_run,
-    )
+    course, name, dry = arguments.course or root, arguments.assignment, arguments.dry_run
+    defence = Defence(course, root, name, only=arguments.student, dry_run=dry)
     todo = defence.todo()
-    if arguments.dry_run:
+    if dry:
         facts = {"to_make": todo, "stand": len(defence.tasks) - len(todo)}
         line = f"{len(todo)} of {len(defence.tasks)} sheets to make"
         emit(arguments, facts, *(f"  {plain(name)}" for name in todo), line)

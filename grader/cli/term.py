@@ -25,10 +25,7 @@ roster: import names, ids, sections and groups from a learning management system
   file FILE:Path      a CSV file exported by the system
   --id FIELD()        the field that names the folders of new students: login, email, number or key
                       (default: the first that exists)
-  --from SYSTEM()>system   canvas, moodle, blackboard, brightspace or ilias (default: recognised
-                      by the file)
-  --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
-                      repeatable
+  also --from --column
 collect: import a system's archive of submissions
   also --encoding --course --dry-run --db --json
   file FILE.zip:Path  the archive as downloaded
@@ -37,10 +34,7 @@ collect: import a system's archive of submissions
   --zone(UTC)         time zone of the system, for example Europe/Berlin (default: UTC)
   --late-at TIME:time     time of work that is marked late without a time, for example
                       2026-10-20T08:00
-  --from SYSTEM()>system   canvas, moodle, blackboard, brightspace or ilias (default: recognised
-                      by the file)
-  --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
-                      repeatable
+  also --from --column
 export: write changed scores into a system's own exported file
   also --encoding --course --dry-run --db --json
   file FILE:Path      the file exported by the system
@@ -52,8 +46,7 @@ export: write changed scores into a system's own exported file
   --unfinished        also export scores that still wait for a person
   --overwrite         also replace scores that were entered there
   --for SYSTEM!>system   canvas, moodle, blackboard, brightspace or ilias
-  --column FIELD=HEADER+   title of a column in another language, for example name='Nom complet';
-                      repeatable
+  also --column
 rename: rename a student in the folders and the gradebook
   also --course --db --json
   old OLD             the current name
@@ -146,10 +139,10 @@ def run_roster(arguments: argparse.Namespace) -> int:
     if arguments.action != "import":
         raise Refused(f"course roster {arguments.action}: the one action is `import`")
     course = _course(arguments)
+    columns, more = _pairs(arguments.column), {"encoding": arguments.encoding, "db": arguments.db}
     imported = importing.plan(
-        course, arguments.file, arguments.system, named=arguments.id,
-        columns=_pairs(arguments.column), encoding=arguments.encoding, db=arguments.db,
-    )  # fmt: skip
+        course, arguments.file, arguments.system, named=arguments.id, columns=columns, **more
+    )
     if not arguments.dry_run:
         importing.apply(course, imported, arguments.db)
     counts = ", ".join(f"{len(imported.report[part])} {part}" for part in ("new", "changed"))

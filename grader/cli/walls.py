@@ -27,8 +27,11 @@ attacks: grade a class of every known attack and of honest students
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print the machine's facilities and the outcome of each probe."""
+    from grader import authoring
     from grader.judge import doctor
     from grader.judge.forkserver import ForkServer, WorkerFailed
+    from grader.records import roster
+    from grader.review import preflight
 
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}"}
     probes: dict[str, bool] = {}
@@ -44,7 +47,10 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         except WorkerFailed as failed:
             refused = str(failed)
     escaped = [name for name, got_out in probes.items() if got_out]
-    remarks = _premises(arguments, where) if where else []
+    remarks: list[Remark] = []
+    if where:
+        known = roster.people(places[1], arguments.db)
+        remarks = preflight.remarks(places[1], where, [*authoring.known(checkout())], known)
     lines = [
         f"  {name}: {value if isinstance(value, str) else 'yes' if value else 'no'}"
         for name, value in facts.items()
@@ -74,20 +80,6 @@ def _exchange(arguments: argparse.Namespace) -> CourseExchange | None:
     return preflight.exchange_of(arguments.course or root, root)
 
 
-def _premises(arguments: argparse.Namespace, where: CourseExchange) -> list[Remark]:
-    from grader import authoring
-    from grader.records import roster
-    from grader.review import preflight
-
-    course = arguments.course or checkout()
-    return preflight.remarks(
-        course,
-        where,
-        [source.stem for source in authoring.sources(checkout())],
-        roster.people(course, arguments.db),
-    )
-
-
 def run_attacks(arguments: argparse.Namespace) -> int:
     """Print the outcome of each attack, then the summary line."""
     from tqdm import tqdm
@@ -104,13 +96,8 @@ def run_attacks(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="course-attacks-") as folder,
         tqdm(unit="submission", disable=arguments.json) as bar,
     ):
-        outcome = attacks.run(
-            root,
-            Path(folder, "course"),
-            attacks=chosen,
-            jobs=many,
-            say=lambda verdict: bar.update(),
-        )
+        course = Path(folder, "course")
+        outcome = attacks.run(root, course, attacks=chosen, jobs=many, say=lambda _: bar.update())
     lines = [case.text() for case in [*outcome.attacks, *outcome.honest]]
     emit(arguments, outcome.data(), *lines, outcome.summary())
     return 0 if outcome.good else FOUND_WRONG
