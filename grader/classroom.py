@@ -122,13 +122,8 @@ class Classroom:
         beside = parsing.beside(folder, self.name, modules)
         came_with = read_exchange_files(folder)
         came_with = replace(came_with, notes=(*came_with.notes, *beside))
-        parts = [
-            reason,
-            self.seed,
-            json.dumps(came_with.files),
-            *came_with.notes,
-            *map(repr, modules.items()),
-        ]
+        parts = [reason, self.seed, json.dumps(came_with.files), *came_with.notes]
+        parts += map(repr, modules.items())
         encoded = [part.encode(errors="replace") for part in parts]
         key = hashlib.sha256(b"\0".join([content, *encoded])).hexdigest()
         return Task(student, content, reason, key, came_with, modules)

@@ -83,10 +83,7 @@ class Submission:
 
 
 def plain(text: str, most: int = 300) -> str:
-    """Text of a stranger for one line of a terminal: no control characters, nothing endless.
-
-    Ends of lines and all other white space are one blank.
-    """
+    """Text of a stranger for one line: no control characters, nothing endless, single blanks."""
     line = re.sub(r"\s+", " ", text[: 4 * most])[: most + 1]
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
     return shown if len(shown) <= most else shown[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
@@ -132,16 +129,13 @@ def unmarked(text: str) -> str:
 
 def nameable(student: str) -> None:
     """Refuse a name in bytes that are no text, or with signs that run in Formgrader's pages."""
+    why = "that a page takes for markup" if unmarked(student) != student else ""
     try:
         student.encode()
     except UnicodeEncodeError:
-        raise Unreadable(
-            f"The folder `{plain(student)}` has a name that is no text; rename it."
-        ) from None
-    if unmarked(student) != student:
-        raise Unreadable(
-            f"The folder `{plain(student)}` has a name that a page takes for markup; rename it."
-        )
+        why = "that is no text"
+    if why:
+        raise Unreadable(f"The folder `{plain(student)}` has a name {why}; rename it.")
 
 
 def is_there(path: Path) -> bool | None:

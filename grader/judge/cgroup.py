@@ -47,10 +47,8 @@ class Group:
             folder = parent / str(pid)
             try:
                 folder.mkdir()
-                for name, value in (
-                    ("memory.limit_in_bytes", self.memory), ("memory.max", self.memory),
-                    ("pids.max", self.processes),
-                ):  # fmt: skip
+                caps = dict.fromkeys(("memory.limit_in_bytes", "memory.max"), self.memory)
+                for name, value in {**caps, "pids.max": self.processes}.items():
                     if (folder / name).exists():
                         (folder / name).write_text(str(value))
                 (folder / "cgroup.procs").write_text(str(pid))

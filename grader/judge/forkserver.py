@@ -198,13 +198,20 @@ def environment(home: str) -> dict[str, str]:
     """The few variables that a worker gets."""
     one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    # Few large pages instead of many small ones: a quarter less work for every fork.
-    pages = "glibc.malloc.hugetlb=1"
-    return {**one, "HOME": home, "TMPDIR": home, "PATH": path, "MPLBACKEND": "agg",
-            "IPYTHONDIR": home, "MPLCONFIGDIR": home, "LANG": "C.UTF-8",
-            "USER": "student", "LOGNAME": "student",
-            "GLIBC_TUNABLES": pages,
-            # A compiled answer runs as it is written: a compiler would take all of its time.
-            "TORCHDYNAMO_DISABLE": "1",
-            # There is no network: `!pip install` says so at once, what is there is there.
-            "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}  # fmt: skip
+    homes = dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "MPLCONFIGDIR"), home)
+    users = dict.fromkeys(("USER", "LOGNAME"), "student")
+    return {
+        **one,
+        **homes,
+        **users,
+        "PATH": path,
+        "MPLBACKEND": "agg",
+        "LANG": "C.UTF-8",
+        # Few large pages instead of many small ones: a quarter less work for every fork.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        # A compiled answer runs as it is written: a compiler would take all of its time.
+        "TORCHDYNAMO_DISABLE": "1",
+        # There is no network: `!pip install` says so at once, what is there is there.
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }

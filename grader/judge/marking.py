@@ -67,15 +67,16 @@ class Marker:
     def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
         tries: list[Judged] = []
+        release = self.assignment.release
         until = time.monotonic() + self.limits.whole
         while len(tries) < TRIES and (seconds := until - time.monotonic()) > 0:
             submission = parsing.parse(task.content)
             submission.modules = task.modules
-            tries.append(judge_notebook(
-                submission, self.assignment.release, seed, forkserver, self.limits, judge,
-                seconds=seconds,
-            ))  # fmt: skip
-            if not tries[-1].killed:
+            judged = judge_notebook(
+                submission, release, seed, forkserver, self.limits, judge, seconds=seconds
+            )
+            tries.append(judged)
+            if not judged.killed:
                 break
         judged = max(tries, key=lambda one: (one.score, not one.killed))
         verdict = self._verdict(task, judged)

@@ -72,9 +72,8 @@ def read(
         if key in marks:
             fault = f"{key} is there twice"
         elif None in points:
-            fault = (
-                f"{cells[points.index(None)]!r} in {wanted[1 + points.index(None)]!r} is no number"
-            )
+            at = points.index(None)
+            fault = f"{cells[at]!r} in {wanted[1 + at]!r} is no number"
         else:
             fault = question.fault(mark, answer, again=again)
         if fault:

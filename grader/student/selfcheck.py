@@ -119,10 +119,7 @@ def read(path: Path) -> parsing.Submission:
 
 
 def source_of(name: str, root: Path | None, submission: parsing.Submission) -> Path | None:
-    """Origin of an assignment: its source, or its release where that is what there is.
-
-    The marks of its cells tell a notebook that has been renamed.
-    """
+    """Source of an assignment, else its release; a renamed notebook is told by its cells' marks."""
     cells = submission.notebook.cells
     topics = {cell.metadata.get("submitted_id", "").partition("-")[0] for cell in cells}
     handed = sorted((course().library / "released").glob("*.ipynb"))
@@ -147,10 +144,7 @@ def rehearse(
     seconds: int = SECONDS,
     say: Callable[[str], None] = lambda text: None,
 ) -> Rehearsal:
-    """Run a notebook in a new kernel and collect what its checks say; it is not changed.
-
-    Without a checkout the notebook's own cells count.
-    """
+    """Run a notebook in a new kernel, unchanged on the disk, and collect what its checks say."""
     submission = read(path)
     result = Rehearsal()
     cells = submission.notebook.cells
@@ -248,8 +242,8 @@ def _run(
     def lost(identifier: str, why: str) -> None:
         points = float(find(identifier).points)
         table = f"{identifier}: 0 of {points:g} points\n{why}"
-        result.reports.append({"exercise": identifier, "score": 0.0, "max_points": points,
-                               "table": table, "rows": []})  # fmt: skip
+        facts = {"exercise": identifier, "score": 0.0, "max_points": points, "table": table}
+        result.reports.append({**facts, "rows": []})
         say(table)
 
     failed: list[Raised] = []
