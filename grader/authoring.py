@@ -343,10 +343,7 @@ def text(notebook: NotebookNode) -> str:
 def generate(
     root: Path, into: Path, say: Callable[[str], None] = print, chosen: Sequence[str] = ()
 ) -> list[str]:
-    """Write every release, or the chosen ones, under ``into``; solution notebooks beside sources.
-
-    Returns the released files that differ from those committed under ``exercises/``.
-    """
+    """Write releases, and solutions beside sources; the files that differ from ``exercises/``."""
     stale, every = [], known(root, chosen)
     for name in chosen or every:
         assignment, source = named(root, name), every[name]
@@ -372,10 +369,7 @@ def orphans(root: Path) -> list[str]:
 
 
 def released_beside(assignment: Assignment, source: Path, root: Path) -> list[Path]:
-    """The files beside a source that ``nbgrader generate_assignment`` copies and no student gets.
-
-    nbgrader's configuration says what is ignored, and so does nbgrader's own rule.
-    """
+    """Files beside a source that nbgrader copies, by its own rules, and no student gets."""
     ignored = CourseDirectory(config=nbgrader_config(root)).ignore
     copies = map(Path, find_all_files(str(source.parent), ignored))
     return sorted(path for path in copies if path.name != f"{assignment.name}.ipynb")

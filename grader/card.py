@@ -31,10 +31,7 @@ def card(exercise: Exercise, url: str) -> str:
 
 
 def book_url(root: Path) -> str:
-    """Where the site with the book is: ``[project.urls]`` in ``pyproject.toml`` is the one place.
-
-    Empty while the address there is one that is reserved for examples: a link to it is dead.
-    """
+    """Address of the book by ``[project.urls]``; empty while it is one reserved for examples."""
     with (root / "pyproject.toml").open("rb") as file:
         site = str(tomllib.load(file)["project"]["urls"]["Documentation"]).rstrip("/")
     return "" if _RESERVED.search(site) else site

@@ -62,10 +62,7 @@ def plugin(course: Path, root: Path) -> Any:
 
 
 def penalise(records: VerdictStore, root: Path, verdicts: Iterable[Verdict]) -> None:
-    """Write what lateness costs, also for what was graded before: an extension came since.
-
-    The caller holds the course's lock.
-    """
+    """Write what lateness costs, of old verdicts too; the caller holds the course's lock."""
     penalties = plugin(records.course, root)
     concerned = [v for v in verdicts if v.score is not None]
     if penalties is None and all(v.penalty is None for v in concerned):

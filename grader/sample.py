@@ -82,12 +82,7 @@ def make(
     assignment: authoring.Assignment,
     wanted: Callable[[str], bool] = lambda student: True,
 ) -> list[str]:
-    """Write the sample class into a course folder; the students' names.
-
-    The folder is the sample's own: it is emptied when the assignment has other cells than before,
-    which a gradebook with submissions would refuse. What the grader keeps for itself there stays: a
-    warm parent may be at work on it.
-    """
+    """Write the sample class into its own folder, emptied if cells have changed; the students."""
     name = assignment.name
     cells = "\n".join(c.id for c in assignment.release.cells) + "\n"
     stamp = course / ".sample-cells"

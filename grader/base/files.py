@@ -45,10 +45,7 @@ def write_changed(path: Path, content: str) -> bool:
 
 @contextlib.contextmanager
 def part_of(path: Path) -> Iterator[Path]:
-    """A place beside a file or folder that no other writer has, to fill and move there.
-
-    What is left of it at the end is removed, and so is what broken runs have left.
-    """
+    """A place beside a file or folder that no other writer has; what is left there is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for part in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.part"):
         with contextlib.suppress(OSError):

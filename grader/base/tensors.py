@@ -1,7 +1,4 @@
-"""Torch, where it is installed: all that is about tensors takes it from here.
-
-Elsewhere no value is a tensor, so that a course without any is graded without torch.
-"""
+"""Torch where it is installed, for all that is about tensors; without it no value is one."""
 
 from typing import Any, NoReturn
 

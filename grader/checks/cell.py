@@ -77,10 +77,7 @@ def check(identifier: str, names: Mapping[str, Any] | None = None) -> float:
 
 
 def tell(report: Report) -> None:
-    """Add which properties fail to the lecture's page while one is on, and say so.
-
-    It never fails a check, nor waits for a page that does not read.
-    """
+    """Tell the lecture's page, while one is on, which properties fail; never fail, never wait."""
     if not (place := os.environ.get(LECTURE)):
         return
     fallen = [row.name for row in report.rows if not row.passed]
@@ -95,10 +92,7 @@ def tell(report: Report) -> None:
 
 
 def keep_step(report: Report, seed: str, path: Path, names: Mapping[str, Any]) -> None:
-    """Add a check to the student's own path, with the cell of the answer; only where there is one.
-
-    It never fails a check.
-    """
+    """Add a check to the student's own path where there is one; never fail a check."""
     with contextlib.suppress(OSError, ValueError):
         if not path.is_file():
             return

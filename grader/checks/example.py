@@ -1,7 +1,4 @@
-"""The call on which a property failed, small enough to read: shapes and the numbers that matter.
-
-Holds nothing but what went in, what came back and what should have: no code, no seed.
-"""
+"""The call on which a property failed, small enough to read, without code and seed."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence

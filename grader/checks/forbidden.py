@@ -106,10 +106,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
 
 @contextlib.contextmanager
 def during(kinds: Sequence[str], exercise: str = "", gone: Collection[str] = ()) -> Iterator[None]:
-    """Refuse, in this process, while this context lasts, also who saved a function before.
-
-    What is ``gone`` anyway costs no time.
-    """
+    """Refuse in this process while this lasts, saved references too; ``gone`` kinds are skipped."""
     with contextlib.ExitStack() as stack:
         for kind in (kind for kind in kinds if kind not in gone):
             forbidden = FORBIDDEN[kind]

@@ -111,10 +111,7 @@ class Finder(MetaPathFinder, Loader):
 
 @contextlib.contextmanager
 def hidden(names: Mapping[str, Any]) -> Iterator[None]:
-    """Put stand-ins in the place of what an answer beside the real library can't use.
-
-    What ``names`` holds of the library is back afterwards.
-    """
+    """Put stand-ins for what an answer can't use, also among ``names``; afterwards all is back."""
     packages = {name: vars(sys.modules[name]) for name in _NEEDED if name in sys.modules}
     modules = {name: module for name, module in sys.modules.copy().items() if absent(name)}
     within = [name.split(".") for name in modules if name.count(".") == 1]

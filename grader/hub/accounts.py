@@ -76,10 +76,7 @@ def _ensure(folder: Path, mode: int) -> None:
 
 
 def folders(place: HubSettings, root: Path) -> None:
-    """Make groups, grader, exchange and configuration, as far as they are missing.
-
-    The grader gets a copy of what grading takes of the checkout.
-    """
+    """Make what is missing: groups, exchange, configuration, and the grader with its checkout."""
     for group in (place.instructors, place.students):
         _system("groupadd", "--force", group)
     for folder, mode in ((place.state, 0o755), (place.home, 0o755), (place.hub, 0o700)):

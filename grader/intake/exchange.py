@@ -61,9 +61,5 @@ def _small(path: Path) -> str:
 
 
 def placeholder_files() -> dict[str, str]:
-    """Files beside feedback whose submission came without.
-
-    ``nbgrader release_feedback`` ends for the whole class where one is missing. Feedback under a
-    secret that nobody knows reaches nobody; hand it over in another way.
-    """
+    """Placeholders, so that ``nbgrader release_feedback`` goes on; they take feedback to nobody."""
     return {TIMESTAMP: "1970-01-01 00:00:00 UTC", SECRET: secrets.token_hex(16)}

@@ -93,10 +93,7 @@ class Cluster:
     def judge_all(
         self, marker: Marker, tasks: Sequence[Task]
     ) -> Generator[tuple[Task, tuple[Verdict, Files]], None, None]:
-        """Judge many submissions, as many at a time as there are workers.
-
-        Yields each task with what came of it, as they finish.
-        """
+        """Judge submissions on all workers; each task with what came of it, as they finish."""
         waiting = {task.student: task for task in tasks}
         while waiting:
             with self._client() as client:

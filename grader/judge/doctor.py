@@ -83,10 +83,7 @@ print(json.dumps(results))
 
 
 def examine(forkserver: ForkServer, places: Iterable[Path] = ()) -> dict[str, bool]:
-    """Run all probes in one worker: whether each got out, by its name.
-
-    A worker must not see ``places`` either.
-    """
+    """Run all probes in one worker, which must not see ``places`` either: whether each got out."""
     with _bait(places) as bait, Worker(forkserver, Limits(cell=60)) as worker:
         frame = _FRAME.format(bait=json.dumps(bait), probes=json.dumps(PROBES))
         outputs = worker.run(frame)

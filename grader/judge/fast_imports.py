@@ -42,10 +42,7 @@ def load(module: str) -> None:
 
 
 def newest_schema() -> str:
-    """The version with which nbgrader marks a new gradebook.
-
-    nbgrader starts another program for this, which imports all of nbgrader for its part.
-    """
+    """The version of a new gradebook, for which nbgrader would start another program."""
     from alembic.script import ScriptDirectory
     from nbgrader.dbutil import ALEMBIC_DIR
 

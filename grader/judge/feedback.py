@@ -26,10 +26,7 @@ _TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd
 def page(
     assignment: str, student: str, judged: Judged | None, url: str, *, reason: str = ""
 ) -> str:
-    """Render a student's feedback.
-
-    Without a verdict ``reason`` says why; without ``url`` the book's pages are named.
-    """
+    """Render feedback, or the ``reason`` for none; without ``url`` the book's pages are named."""
     return inert_page(
         "feedback.html",
         "feedback.css",

@@ -82,10 +82,7 @@ def warm() -> None:
 
 
 def provide(needs: Iterable[str]) -> None:
-    """Import what takes long and not every class uses, when the first submission mentions it.
-
-    What is not in :data:`.forkserver.COSTLY` is passed over.
-    """
+    """Import what of :data:`.forkserver.COSTLY` a submission is the first to mention."""
     new = [name for name in needs if name in _COSTLY and name not in _provided]
     if not new:
         return

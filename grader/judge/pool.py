@@ -76,10 +76,7 @@ class Pool:
     def judge_all(
         self, work: Judging, tasks: Sequence[Any]
     ) -> Generator[tuple[Any, Any], None, None]:
-        """Judge many submissions, as many at a time as there are judges.
-
-        Yields each task with what came of it, as they finish.
-        """
+        """Judge submissions side by side; each task with what came of it, as they finish."""
         waiting = deque((task, 1) for task in tasks)
         try:
             if len(waiting) > 1:

@@ -12,10 +12,7 @@ class Killed(AnswerLost):
 
 
 class Session:
-    """A worker that may die: a new one is given the same cells again, without the fatal one.
-
-    It is the grader's, or a student's own kernel.
-    """
+    """A worker or a student's kernel; a new one is given the same cells without the fatal one."""
 
     def __init__(self, start: Callable[[], Any], seconds: float) -> None:
         self.start = start

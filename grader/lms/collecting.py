@@ -161,10 +161,7 @@ class Collector:
         return files
 
     def apply(self) -> None:
-        """Put everything into its place; broken off at any point, the next call goes on.
-
-        What something else takes the place of is kept in ``replaced/``.
-        """
+        """Put all in place, what was there into ``replaced``; broken off, the next call goes on."""
         staged = self.course / ".collect"
         with lock(self.course):
             shutil.rmtree(staged, ignore_errors=True)

@@ -43,11 +43,7 @@ def plan(
     encoding: str = "",
     db: str = "",
 ) -> Import:
-    """Read a list and compare it with what is known; nothing is written.
-
-    New students' folders are called by the field ``named``; ``columns`` are headers by field, where
-    they are in another language.
-    """
+    """Read a list and compare it with what is known; the field ``named`` names new folders."""
     table = csv_table.read(path, encoding)
     system = system or formats.system_of(table)
     headers = formats.headers(system, columns or {}, table.header)

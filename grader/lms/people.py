@@ -79,10 +79,7 @@ class People:
         return f"{student} ({name})" if name and fold(name) != fold(student) else student
 
     def find(self, said: Mapping[str, str], *, by_name: bool = True) -> tuple[str, str]:
-        """The student of whom something is said, by field, and by what; or nobody, and why.
-
-        A name may do where no key says anything, unless ``by_name`` is off.
-        """
+        """The student whom fields describe, and the field that decides; or nobody, and why."""
         by_field = {f: self.by.get((f, fold(said[f])), set()) for f in KEYS if said.get(f)}
         for field, ids in by_field.items():
             if len(ids) == 1 and all(ids <= others for others in by_field.values() if others):

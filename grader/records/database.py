@@ -109,10 +109,7 @@ def opened(address: str) -> Iterator[Gradebook]:
 
 @contextlib.contextmanager
 def alone(address: str, held: Path | None = None) -> Iterator[None]:
-    """Be the only grader of a gradebook, wherever the others' course folders are.
-
-    The caller holds the lock of the course folder ``held``.
-    """
+    """Be a gradebook's only grader; the caller holds the lock of the course folder ``held``."""
     if file := file_of(address):
         home = file.resolve().parent
         with contextlib.nullcontext() if held and home == held.resolve() else lock(home):

@@ -28,10 +28,7 @@ LISTED = 20
 
 
 def data(name: str, verdicts: Sequence[Verdict], engine: str = "") -> dict[str, Any]:
-    """Scores, pass rates, mistakes and who needs a look, as plain data.
-
-    What another version than ``engine`` decided is counted.
-    """
+    """Scores, pass rates, mistakes, who needs a look, and verdicts of another ``engine``."""
     graded = [v for v in verdicts if v.score is not None]
     scores = [v.score for v in graded if v.score is not None]
     top = max((v.max_points for v in verdicts), default=0.0)

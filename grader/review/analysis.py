@@ -70,11 +70,7 @@ def analyse(
     beside: Path | None = None,
     no_names: bool = False,
 ) -> dict[str, Any]:
-    """Analysis as plain data, of assignments named, else of all graded ones.
-
-    The course folder of another term, ``beside``, is compared with. Without names, pseudonyms are
-    drawn anew for each call.
-    """
+    """Analyse the assignments named, else all that are graded, perhaps ``beside`` another term."""
     every = authoring.known(root, names)
     if beside and beside.resolve() == course.resolve():
         raise Refused(f"{beside} is the same course folder: wanted that of another term")

@@ -120,10 +120,7 @@ class Alphabet:
 
 
 def leave_out(print_: CodeFingerprint, runs: Iterable[int]) -> None:
-    """Take runs out of a fingerprint, such as those of the released stub.
-
-    copydetect's own way to do this expects that no run comes twice.
-    """
+    """Take runs out of a fingerprint; copydetect's own way expects that none comes twice."""
     print_.hashes -= set(runs)
     print_.hash_idx = {run: at for run, at in print_.hash_idx.items() if run in print_.hashes}
     size = len(print_.filtered_code)

@@ -39,10 +39,7 @@ class Move:
 
 
 class Regrade:
-    """One assignment of a course, graded again, perhaps with samples of a new seed.
-
-    A new one is for instance drawn after a deadline, unless ``COURSE_SEED`` states one.
-    """
+    """One assignment, graded again, with ``new_seed`` on other samples, as after a deadline."""
 
     def __init__(
         self,

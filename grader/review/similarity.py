@@ -76,10 +76,7 @@ class Similarities:
 def compare(
     course: Path, assignment: Assignment, *, least: float = 0.5, most: int = 30
 ) -> Similarities:
-    """Compare everybody's submission with everybody else's and with the published solution.
-
-    Pairs that share less than ``least`` are not listed, and at most ``most`` of each kind are.
-    """
+    """Compare all submissions and the solution; of each kind ``most`` pairs from ``least`` up."""
     if not 0 < least <= 1 or most < 1:
         raise Refused(f"least is {least} and most {most}: wanted 0 < least <= 1 and most >= 1")
     name, left_out = assignment.name, {}

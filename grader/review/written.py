@@ -84,10 +84,7 @@ class WrittenQuestion:
     def write(
         self, marks: Sequence[WrittenMark], *, again: bool = False, dry_run: bool = False
     ) -> int:
-        """Write marks, all of them or none, and any number of times; how many are new.
-
-        What has been marked already gets another mark only ``again``.
-        """
+        """Write marks, all or none, and say how many are new; a marked answer needs ``again``."""
         with gradebook.open_gradebook(self.course, self.db) as book:
             there = self._read(book, {mark.student for mark in marks})
             new = []
@@ -168,10 +165,7 @@ class WrittenQuestion:
 
 
 class SecondLook(WrittenQuestion):
-    """A sample of what has been marked, for a second marker who does not see those marks.
-
-    What the second marker gives stays out of the gradebook, in the folder ``second-marks/``.
-    """
+    """A sample for a second marker, who sees no first marks; theirs stay in ``second-marks/``."""
 
     sample = 20
 

@@ -37,10 +37,7 @@ def files(
     kept: Path,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, bytes]:
-    """The bank's files, by their path in the library: what is asked, and records.
-
-    Only the topics of the exercises are there; what was measured lies in the folder ``kept``.
-    """
+    """The bank's files for some exercises, by their path: what is asked, and records."""
     bank = BANK.partition(".")[2].replace(".", "/")
     topics = sorted({identifier.partition(".")[0] for identifier in identifiers})
     modules = {name: f"{bank}/{name.replace('.', '/')}" for name in identifiers}
@@ -71,10 +68,7 @@ def recorded_once(
     kept: Path,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, bytes]:
-    """The records of exercises, measured unless they lie in the folder ``kept``.
-
-    What is there has a digest of all that it depends on in its name.
-    """
+    """Records of exercises; kept ones have a digest of all that they depend on in their name."""
     same = reached([(__name__, "record")])
     found = {}
     for identifier, names in stand_ins.items():
