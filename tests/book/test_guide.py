@@ -138,7 +138,7 @@ def work(reader, page, line, answer, *, wrong):
 def test_the_way_in_a_terminal_is_followed_word_by_word(reader, page, serve):
     asked = blocks(PAGE, "a-first-assignment")
     (wrong,) = [text for kind, text in asked if kind == "python"]
-    right = wrong.replace("k.transpose(-2, -1)", "k.transpose(-2, -1) / math.sqrt(q.shape[-1])")
+    right = wrong.replace("q @ k", "q / math.sqrt(q.shape[-1]) @ k")
     assert "`math.sqrt(q.shape[-1])`" in PAGE and right != wrong
     repository = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     first = f"git clone {repository}\ncd attention-course\nmake teacher\n. .venv/bin/activate\n"
