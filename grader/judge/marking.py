@@ -46,23 +46,23 @@ class Marker:
 
     def judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         """In a judge's process: everything but writing, within a cap on memory."""
-        if task.reason:
-            return self.failed(task, task.reason)
+        reason = task.reason
         try:
-            with sandbox.capped(MOST_MEMORY):
-                return self._judge(task, forkserver, judge)
+            if not reason:
+                with sandbox.capped(MOST_MEMORY):
+                    return self._judge(task, forkserver, judge)
         except parsing.Unreadable as unreadable:
-            return self.failed(task, str(unreadable))
+            reason = str(unreadable)
         except (WorkerFailed, ForkServerLost):
             raise
         except Exception as error:
             if not out_of_memory(error):
                 raise
-            return self.failed(
-                task,
+            reason = (
                 f"Judging it takes more than {MOST_MEMORY // 2**20:,} MiB of memory. Clear all"
-                " outputs, save, submit again.",
+                " outputs, save, submit again."
             )
+        return self.failed(task, reason)
 
     def _judge(self, task: Task, forkserver: ForkServer, judge: int) -> tuple[Verdict, Files]:
         seed = seeds.of_hand_in(self.seed, task.student, task.handed_in)
