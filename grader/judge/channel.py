@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any
+
+from nbformat import NotebookNode
 
 from grader.checks.answer_proxy import AnswerLost, AnswerProxy
 from grader.checks.protocol import MAX_FRAME, ProtocolError, pack, unpack, weight
 from grader.intake.parsing import load_json
 from grader.judge.forkserver import ForkServer
+from grader.judge.outputs import clean_outputs
 from grader.judge.session import Killed
 
 # Outputs that a worker sends are at most half of this, unless it has been tampered with.
@@ -83,8 +85,8 @@ class Worker(AbstractContextManager["Worker"]):
 
         return AnswerProxy(exchange)
 
-    def run(self, source: str) -> list[dict[str, Any]]:
-        """Execute a cell; its outputs in nbformat's form."""
+    def run(self, source: str) -> list[NotebookNode]:
+        """Execute a cell; its outputs in nbformat's form, and nothing that is not."""
         request = {"verb": "run", "source": source.encode(errors="surrogatepass")}
         reply = unpack(self.exchange(pack(request), self.limits.cell))
         if error := reply.get("error"):
@@ -95,7 +97,7 @@ class Worker(AbstractContextManager["Worker"]):
             with contextlib.suppress(ValueError, RecursionError):
                 outputs = load_json(raw)
                 if isinstance(outputs, list):
-                    return outputs
+                    return clean_outputs(outputs)
         self.end()
         raise AnswerLost("the worker sent something that is no output")
 

@@ -4,11 +4,9 @@
 and the references and never executes anything a student wrote.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -27,13 +25,12 @@ from grader.judge.bare import PLEASE, Grader
 from grader.judge.causes import Raised, explain, raised, worth_a_note
 from grader.judge.channel import Limits, Worker
 from grader.judge.forkserver import COSTLY, ForkServer
+from grader.judge.outputs import error_of, output_of
 from grader.judge.session import Session
 
 # Characters of all outputs of a notebook together.
 MAX_KEPT = 16 * 2**20
 FULL = "[not kept: the outputs before it are as much as is kept of one notebook]\n"
-INERT = ("text/plain", "text/latex", "image/png")
-PICTURE = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
 @dataclass
@@ -111,8 +108,7 @@ def judge_notebook(
                     explain(mark.report, failed, [cell for cell, _ in cells[number + 1 :]])
                     cell.outputs = _table(mark.report)
             elif cell.cell_type == "code":
-                outputs, lost = session.run(cell.source)
-                cell.outputs = clean_outputs(outputs)
+                cell.outputs, lost = session.run(cell.source)
                 if error := raised(cell.source, cell.outputs):
                     if worth_a_note(error, failed):
                         result.notes.append(error.note)
@@ -120,11 +116,11 @@ def judge_notebook(
                 # An output without a word takes its room, too.
                 room -= sum(len(str(output)) + 1000 for output in cell.outputs)
                 if room < 0:
-                    cell.outputs = [_output("stream", name="stdout", text=FULL)]
+                    cell.outputs = [output_of("stream", name="stdout", text=FULL)]
                 if lost:
                     where = facts.get("grade_id", "one of the student's own cells")
                     result.notes.append(f"While running {where}: {lost}. The rest went on without.")
-                    cell.outputs = [_error("Lost", f"This cell ended the kernel: {lost}.")]
+                    cell.outputs = [error_of("Lost", f"This cell ended the kernel: {lost}.")]
         result.killed = session.killed or grader.killed
     finally:
         session.end()
@@ -161,7 +157,7 @@ def _judge_cell(cell: NotebookNode, session: Session, grader: Grader) -> Mark:
         report = grader.report(exercise, session)
     except AnswerLost as lost:
         reason = f"The answer did not survive its check: {lost}."
-        cell.outputs = [_error("Lost", reason)]
+        cell.outputs = [error_of("Lost", reason)]
         grader.notes.append(f"{exercise.id}: {lost}.")
         return Mark(grade_id, points, 0.0, reason=reason)
     cell.outputs = _table(report)
@@ -171,41 +167,6 @@ def _judge_cell(cell: NotebookNode, session: Session, grader: Grader) -> Mark:
 def _table(report: Report) -> list[NotebookNode]:
     shown = {"text/plain": repr(report.score), MIME: report.data()}
     return [
-        _output("stream", name="stdout", text=report.table() + "\n"),
-        _output("execute_result", data=shown, metadata={}, execution_count=None),
+        output_of("stream", name="stdout", text=report.table() + "\n"),
+        output_of("execute_result", data=shown, metadata={}, execution_count=None),
     ]
-
-
-def clean_outputs(outputs: list[Any]) -> list[NotebookNode]:
-    """Outputs from a worker as valid nbformat; whatever is not of that form is dropped.
-
-    So is what a page would bring to life: HTML, SVG, Markdown and scripts. Formgrader shows an
-    autograded notebook to the instructor, with the instructor's rights.
-    """
-    clean = []
-    for output in outputs[:1000]:
-        if not isinstance(output, dict):
-            continue
-        kind = output.get("output_type")
-        if kind == "stream" and output.get("name") in ("stdout", "stderr"):
-            clean.append(_output(kind, name=output["name"], text=str(output.get("text", ""))))
-        elif kind == "display_data" and isinstance(output.get("data"), dict):
-            data = {k: v for k, v in output["data"].items() if k in INERT and isinstance(v, str)}
-            if not PICTURE.fullmatch(data.get("image/png", "")):
-                del data["image/png"]
-            if data:
-                clean.append(_output(kind, data=data, metadata={}))
-        elif kind == "error":
-            trace = output.get("traceback")
-            lines = [str(line) for line in trace[:1000]] if isinstance(trace, list) else []
-            clean.append(_error(str(output.get("ename")), str(output.get("evalue")), lines))
-    return clean
-
-
-def _error(name: str, message: str, traceback: list[str] | None = None) -> NotebookNode:
-    return _output("error", ename=name, evalue=message, traceback=traceback or [message])
-
-
-def _output(kind: str, **fields: Any) -> NotebookNode:
-    # The whole notebook is validated once, at the end; nbformat's own constructor would do it here.
-    return nbformat.from_dict({"output_type": kind, **fields})

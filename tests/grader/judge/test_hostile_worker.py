@@ -1,5 +1,6 @@
 """What a worker that has been taken over can make the judge hold, wait for and print."""
 
+import json
 import time
 
 import nbformat
@@ -9,10 +10,12 @@ from nbformat.v4 import new_code_cell
 
 from course_tests.grader.attacks import snippets
 from grader.checks.answer_proxy import AnswerLost
+from grader.checks.protocol import pack
 from grader.classroom import Classroom
 from grader.judge.channel import Limits, Worker
-from grader.judge.judge import FULL, clean_outputs, judge_notebook
+from grader.judge.judge import FULL, judge_notebook
 from grader.judge.marking import Marker
+from grader.judge.outputs import clean_outputs
 from grader.judge.results import Task
 
 
@@ -71,6 +74,16 @@ def test_outputs_of_a_whole_notebook_are_capped(judge, solved, assignment):
     assert judged.score == assignment.automatic
     assert len(nbformat.writes(judged.notebook)) < 20 * 2**20
     assert judged.notebook.cells[10].outputs[0].text == FULL
+
+
+def test_what_is_no_output_goes_no_further_than_the_worker_that_sent_it(monkeypatch):
+    said = {"output_type": "stream", "name": "stdout", "text": "said"}
+    forged = json.dumps([3, None, {"output_type": 7}, {"data": {}}, {"output_type": "error"}, said])
+    monkeypatch.setattr(Worker, "exchange", lambda *_: pack({"outputs": forged.encode()}))
+    worker = Worker.__new__(Worker)
+    worker.limits = Limits()
+    error, kept = worker.run("")
+    assert error.ename == error.evalue == "None" and kept == said
 
 
 def test_live_outputs_are_dropped_and_pictures_are_only_pictures():
