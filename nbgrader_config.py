@@ -9,8 +9,14 @@ c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "exercises"
 # `generate_assignment` copies every other file of the source folder, answers included.
 c.CourseDirectory.ignore = [
-    ".ipynb_checkpoints", "*.pyc", "__pycache__", ".pytest_cache", "*.py", "*.md", "README*",
-]  # fmt: skip
+    ".ipynb_checkpoints",
+    "*.pyc",
+    "__pycache__",
+    ".pytest_cache",
+    "*.py",
+    "*.md",
+    "README*",
+]
 # Makes the notebooks of the text sources, and the guides for coding assistants beside a release.
 c.GenerateAssignment.post_convert_hook = FromText(__file__)
 # What language models may do for students: "none", "tutor" (explain and give hints), or "free".

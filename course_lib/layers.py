@@ -197,9 +197,14 @@ class EncoderBlock(_Block):
         before dropout, and S is T and what is cached.
         """
         out = self.attention(
-            self._before(x, self.attention_norm), mask=mask, bias=bias, rotate=rotate, cache=cache,
-            head_mask=head_mask, return_weights=return_weights,
-        )  # fmt: skip
+            self._before(x, self.attention_norm),
+            mask=mask,
+            bias=bias,
+            rotate=rotate,
+            cache=cache,
+            head_mask=head_mask,
+            return_weights=return_weights,
+        )
         if return_weights:
             out, weights = out
         x = self._after(x, out, self.attention_norm)
@@ -268,16 +273,23 @@ class DecoderBlock(_Block):
         if memory is None and (memory_cache is None or memory_cache.length == 0):
             raise ValueError("got no memory, wanted one or a cache that holds it")
         out = self.attention(
-            self._before(x, self.attention_norm), mask=mask, bias=bias, rotate=rotate,
-            cache=token_cache, return_weights=return_weights,
-        )  # fmt: skip
+            self._before(x, self.attention_norm),
+            mask=mask,
+            bias=bias,
+            rotate=rotate,
+            cache=token_cache,
+            return_weights=return_weights,
+        )
         if return_weights:
             out, weights = out
         x = self._after(x, out, self.attention_norm)
         out = self.cross_attention(
-            self._before(x, self.cross_attention_norm), memory, mask=memory_mask,
-            cache=memory_cache, return_weights=return_weights,
-        )  # fmt: skip
+            self._before(x, self.cross_attention_norm),
+            memory,
+            mask=memory_mask,
+            cache=memory_cache,
+            return_weights=return_weights,
+        )
         if return_weights:
             out, memory_weights = out
         x = self._after(x, out, self.cross_attention_norm)

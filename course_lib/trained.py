@@ -64,9 +64,12 @@ class Reader(nn.Module):
         super().__init__()
         self.config = config
         self.embed = PositionedEmbedding(
-            config.vocab_size, config.d_model, max_len=config.max_len, positions="sinusoidal",
+            config.vocab_size,
+            config.d_model,
+            max_len=config.max_len,
+            positions="sinusoidal",
             scaled=True,
-        )  # fmt: skip
+        )
         self.encoder = Encoder(config.d_model, config.n_heads, config.d_ff, config.n_layers)
         xavier_init(self, uniform=True, generator=generator)
         for name, parameter in self.named_parameters():
@@ -204,10 +207,13 @@ def pack_writer(model: GPT, tokenizer: BytePairs) -> tuple[dict[str, Tensor], di
     """Contents of a writer's checkpoint; as :func:`pack_weights`."""
     (max_len, d_model), first = model.positions.shape, cast(Block, model.blocks[0])
     config = {
-        "n_words": len(tokenizer.tokens), "max_len": max_len, "d_model": d_model,
-        "n_heads": first.attention.n_heads, "d_ff": first.feed_forward.in_proj.out_features,
+        "n_words": len(tokenizer.tokens),
+        "max_len": max_len,
+        "d_model": d_model,
+        "n_heads": first.attention.n_heads,
+        "d_ff": first.feed_forward.in_proj.out_features,
         "n_layers": len(model.blocks),
-    }  # fmt: skip
+    }
     text = {"config": json.dumps(config), "alphabet": tokenizer.alphabet}
     return _halved(model), text | {"merges": json.dumps(tokenizer.merges)}
 

@@ -139,8 +139,12 @@ def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
     """Refuse what nbgrader takes out of a release, and this does not: here nothing is hidden."""
     steps = (step(config=config) for step in (ClearHiddenTests, ClearMarkScheme, InstantiateTests))
     # `HASHED` stands beside the sign for an autotest only.
-    signs = {getattr(step, name) for step in steps for name in step.trait_names()
-             if "delim" in name and not name.startswith("hashed")}  # fmt: skip
+    signs = {
+        getattr(step, name)
+        for step in steps
+        for name in step.trait_names()
+        if "delim" in name and not name.startswith("hashed")
+    }
     for number, cell in enumerate(notebook.cells, 1):
         if hidden := sorted(sign for sign in signs if sign in cell.source):
             raise AuthoringError(
@@ -348,8 +352,10 @@ def generate(
     for name in chosen or every:
         assignment, source = named(root, name), every[name]
         if more := released_beside(assignment, source, root):
-            raise AuthoringError(f"{more[0]}: nbgrader would copy it to students; move it, or name"
-                                 " it in c.CourseDirectory.ignore")  # fmt: skip
+            raise AuthoringError(
+                f"{more[0]}: nbgrader would copy it to students; move it, or name"
+                " it in c.CourseDirectory.ignore"
+            )
         run_solution(assignment)
         write_changed(source.with_suffix(".ipynb"), text(assignment.solution))
         for file, released in assignment.files().items():

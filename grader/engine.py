@@ -14,8 +14,13 @@ from grader.base.reach import ROOT, Symbol, located, reached
 from grader.checks.exercise import ANSWERS, BANK
 
 # Where marking begins: what the commands call, and what is started as programs of their own.
-_MARKS = ("checks", "judge.marking", "judge.forkserver_process", "judge.sandbox_package",
-          "judge.worker")  # fmt: skip
+_MARKS = (
+    "checks",
+    "judge.marking",
+    "judge.forkserver_process",
+    "judge.sandbox_package",
+    "judge.worker",
+)
 # Files read beside a module.
 _TEXTS = {".toml", ".txt", ".html", ".css"}
 

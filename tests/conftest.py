@@ -296,9 +296,12 @@ class Postgres:
 
     def run(self, program, *arguments):
         subprocess.run(
-            [self.programs / program, *arguments], check=True, capture_output=True,
-            cwd=self.folder, user=self.owner,
-        )  # fmt: skip
+            [self.programs / program, *arguments],
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            user=self.owner,
+        )
 
     def start(self):
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c fsync=off -k {self.folder}"

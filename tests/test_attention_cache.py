@@ -138,9 +138,11 @@ def test_heads_are_what_the_last_projection_reads(fused):
 
 
 @given(
-    seed=SEEDS, removed=st.sets(st.integers(0, H - 1), max_size=H - 1), fused=st.booleans(),
+    seed=SEEDS,
+    removed=st.sets(st.integers(0, H - 1), max_size=H - 1),
+    fused=st.booleans(),
     bias=st.booleans(),
-)  # fmt: skip
+)
 @settings(max_examples=20, deadline=None)
 def test_pruning_a_head_is_masking_it_with_zero(seed, removed, fused, bias):
     attend = layer(seed, fused=fused, bias=bias, d_memory=7)

@@ -75,7 +75,8 @@ WRONG = {
     "other batch of k": (lambda q, k, v: (q, k[:1], v[:1]), r"\(1, 2, 8, 4\)"),
     "other batch of v": (lambda q, k, v: (q, k, v[:1]), r"\(1, 2, 8, 4\)"),
     "other heads of k": (
-        lambda q, k, v: (q, *(x.repeat(1, 2, 1, 1) for x in (k, v))), r"\(2, 4, 8, 4\)",
+        lambda q, k, v: (q, *(x.repeat(1, 2, 1, 1) for x in (k, v))),
+        r"\(2, 4, 8, 4\)",
     ),
     "q a number": (lambda q, k, v: (q[0, 0, 0, 0], k, v), r"\(\)"),
     "q a vector": (lambda q, k, v: (q[0, 0, 0], k, v), r"\(4,\)"),
@@ -83,7 +84,7 @@ WRONG = {
     "v a vector": (lambda q, k, v: (q, k, v[0, 0, 0]), r"\(4,\)"),
     "all vectors": (lambda q, k, v: (q[0, 0, 0], k[0, 0, 0], v[0, 0, 0]), r"\(4,\)"),
     "q without batch": (lambda q, k, v: (q[0], k, v), r"\(2, 8, 4\)"),
-}  # fmt: skip
+}
 
 MASKS = {
     "of numbers": (torch.ones(T), "torch.float32"),

@@ -316,8 +316,11 @@ def grading(course, *more):
     command = [sys.executable, "-m", "course_lib.cli", "grade", "03_attention", "--jobs", "1"]
     return subprocess.Popen(
         [*command, "--course", str(course), *more],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def interrupted(process, when):
@@ -403,8 +406,10 @@ def test_ctrl_c_in_a_destructor_is_remembered_without_a_traceback(capsys):
 def test_serve_serves_the_book(built_book):
     server = subprocess.Popen(
         [sys.executable, "-m", "course_lib.cli", "serve", "--port", "0"],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         address = server.stdout.readline().split()[0]
         with urllib.request.urlopen(address) as page:

@@ -73,9 +73,13 @@ def test_the_bias_belongs_to_the_offset():
     torch.testing.assert_close(weights[0, 0, 4], torch.full((9,), 1 / 9))
 
 
-@pytest.mark.parametrize("make", [
-    lambda: InvertedBottleneck(8, 8), lambda: RelativeBlock(8, 8, 2, side=4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: InvertedBottleneck(8, 8),
+        lambda: RelativeBlock(8, 8, 2, side=4),
+    ],
+)
 def test_a_block_that_adds_nothing_passes_on_what_came_in(make):
     block = make().eval()
     ends = [getattr(block, "project", None)]

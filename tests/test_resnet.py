@@ -64,8 +64,9 @@ def test_moving_an_image_moves_its_features():
     model = small(widths=(8,), n_blocks=(1,))
     before, after = (model.features(x)[0] for x in (image, image.roll((3, 2), (2, 3))))
     inner = slice(5, 11)
-    torch.testing.assert_close(before.roll((3, 2), (2, 3))[..., inner, inner],
-                               after[..., inner, inner])  # fmt: skip
+    torch.testing.assert_close(
+        before.roll((3, 2), (2, 3))[..., inner, inner], after[..., inner, inner]
+    )
 
 
 def test_the_scale_of_features_survives_many_blocks():

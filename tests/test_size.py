@@ -55,8 +55,15 @@ def half(path):
 def lines_of_code(source):
     counted = set()
     previous = tokenize.NEWLINE
-    skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-            tokenize.ENCODING, tokenize.ENDMARKER}  # fmt: skip
+    skip = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENCODING,
+        tokenize.ENDMARKER,
+    }
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         starts_statement = previous in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
         docstring = token.type == tokenize.STRING and starts_statement
@@ -84,8 +91,15 @@ def too_much_docstring(source, ceiling):
 def formatted(folder, source=LIBRARY):
     """A copy of a package in ``folder`` as the formatter writes it without exceptions."""
     copy = folder / source.name
-    shutil.copytree(source, copy, ignore=lambda at, names: [n for n in names if not (
-        (Path(at, n).is_dir() and n != "__pycache__") or n.endswith(".py"))])  # fmt: skip
+    shutil.copytree(
+        source,
+        copy,
+        ignore=lambda at, names: [
+            n
+            for n in names
+            if not ((Path(at, n).is_dir() and n != "__pycache__") or n.endswith(".py"))
+        ],
+    )
     for path in copy.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("  # fmt: skip", ""), encoding="utf-8")

@@ -300,9 +300,15 @@ class Assignment(SphinxDirective):
         box += self.parse_content_to_nodes()
         line = nodes.paragraph()
         line += addnodes.download_reference(
-            "", "", nodes.Text("Download the notebook"), refdoc=self.env.docname,
-            refdomain="", reftarget=f"/{notebook}", reftype="download", refexplicit=True,
-        )  # fmt: skip
+            "",
+            "",
+            nodes.Text("Download the notebook"),
+            refdoc=self.env.docname,
+            refdomain="",
+            reftarget=f"/{notebook}",
+            reftype="download",
+            refexplicit=True,
+        )
         hub = f"{launch['jupyterhub_url']}/hub/user-redirect/git-pull?{urlencode(pull)}"
         github = repository.partition("github.com/")[2]
         binder = f"{launch['binderhub_url']}/v2/gh/{github}/{branch}?urlpath=lab/tree/"

@@ -25,9 +25,14 @@ _SUMMARY = (
     "Every picture has a text in its place, formulas are MathML, and figures that move stand as"
     " their description. Tried by programs, not by a person with a screen reader."
 )
-_ACCESS = [("accessMode", "textual"), ("accessMode", "visual"), ("accessModeSufficient", "textual"),
-           ("accessibilityHazard", "none"), ("accessibilitySummary", _SUMMARY),
-           *(("accessibilityFeature", feature) for feature in _FEATURES.split())]  # fmt: skip
+_ACCESS = [
+    ("accessMode", "textual"),
+    ("accessMode", "visual"),
+    ("accessModeSufficient", "textual"),
+    ("accessibilityHazard", "none"),
+    ("accessibilitySummary", _SUMMARY),
+    *(("accessibilityFeature", feature) for feature in _FEATURES.split()),
+]
 
 
 def complete(epub: Path) -> int:

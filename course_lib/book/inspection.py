@@ -15,10 +15,21 @@ EXECUTION_FILE = "execution.json"
 # Seconds of the last build, and of the last that executed every page.
 TIMES_FILE = "build-seconds.json"
 _LOADED = {
-    ("script", "src"), ("link", "href"), ("img", "src"), ("img", "srcset"), ("source", "src"),
-    ("source", "srcset"), ("iframe", "src"), ("object", "data"), ("embed", "src"),
-    ("video", "src"), ("video", "poster"), ("audio", "src"), ("track", "src"), ("use", "href"),
-}  # fmt: skip
+    ("script", "src"),
+    ("link", "href"),
+    ("img", "src"),
+    ("img", "srcset"),
+    ("source", "src"),
+    ("source", "srcset"),
+    ("iframe", "src"),
+    ("object", "data"),
+    ("embed", "src"),
+    ("video", "src"),
+    ("video", "poster"),
+    ("audio", "src"),
+    ("track", "src"),
+    ("use", "href"),
+}
 _LINKS = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "preconnect", "manifest"}
 _CSS_URL = re.compile(r"""(?:url\(|@import\s+)\s*["']?((?:https?:)?//[^"')\s]+)""")
 

@@ -172,9 +172,12 @@ def notebook(name: str, site: Site) -> Any:
             cell.metadata = _folded(cell.metadata)
     folder = posixpath.dirname(name)
     start = _START.format(
-        up="/".join([".."] * len(folder.split("/"))), name=site.repository.rpartition("/")[2],
-        folder=folder, repository=site.repository, branch=site.branch,
-    )  # fmt: skip
+        up="/".join([".."] * len(folder.split("/"))),
+        name=site.repository.rpartition("/")[2],
+        folder=folder,
+        repository=site.repository,
+        branch=site.branch,
+    )
     note = f"*This is [a page of the course]({site.link(name)}) as a notebook.*"
     made.cells[:0] = [new_markdown_cell(note), new_code_cell(start)]
     made.metadata = {"kernelspec": made.metadata["kernelspec"]}

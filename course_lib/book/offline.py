@@ -31,17 +31,26 @@ def write_app(html: Path) -> None:
     needed = {name: _needed(html, name, sizes, models) for name in pages}
     listed = {*common, *pages, *(n for names in needed.values() for n in names)}
     version = digest({name: kept[name] for name in kept if name != "sw.js"})[:12]
-    lists = {"version": version, "files": {n: sizes[n] for n in sorted(listed)},
-            "common": common, "pages": needed}  # fmt: skip
+    lists = {
+        "version": version,
+        "files": {n: sizes[n] for n in sorted(listed)},
+        "common": common,
+        "pages": needed,
+    }
     (html / "offline.json").write_text(json.dumps(lists, separators=(",", ":")), "utf-8")
     worker = files("course_lib.book").joinpath("offline.js").read_text("utf-8")
     (html / "sw.js").write_text(f'const EDITION = "{version}";\n{worker}', "utf-8")
     icon = {"src": "_static/favicon.svg", "sizes": "any", "type": "image/svg+xml"}
     manifest = {
-        "name": _NAME, "short_name": "Attention", "start_url": ".", "scope": ".",
-        "display": "standalone", "background_color": "#ffffff", "theme_color": "#3b6ea8",
+        "name": _NAME,
+        "short_name": "Attention",
+        "start_url": ".",
+        "scope": ".",
+        "display": "standalone",
+        "background_color": "#ffffff",
+        "theme_color": "#3b6ea8",
         "icons": [icon],
-    }  # fmt: skip
+    }
     (html / "manifest.webmanifest").write_text(json.dumps(manifest, indent=1), "utf-8")
 
 

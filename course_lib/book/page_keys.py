@@ -40,8 +40,12 @@ def files(cells: Iterable[str], root: Path) -> set[Path]:
     said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     places = {text.replace("-", "_").replace(".", "/") for text in said if len(text) < 100}
     library = root / "course_lib"
-    by_name = {library / f for folder in _NAMED for p in places
-               for f in (f"{folder}/{p}.py", f"{folder}/{p}_answers.py")}  # fmt: skip
+    by_name = {
+        library / f
+        for folder in _NAMED
+        for p in places
+        for f in (f"{folder}/{p}.py", f"{folder}/{p}_answers.py")
+    }
     start = [*_imported(nodes), *((_module(p, root), "*") for p in by_name if p.is_file())]
     modules: set[Path] = set()
     words = set(said)

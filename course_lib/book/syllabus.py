@@ -75,8 +75,12 @@ def chapters(root: Path) -> list[Chapter]:
             more[page.stem[:2]] += int(again[1])
             continue
         head = {}
-        for what, pattern in (("title", TITLE), ("goal", GOAL), ("needs", NEEDS),
-                              ("minutes", MINUTES)):  # fmt: skip
+        for what, pattern in (
+            ("title", TITLE),
+            ("goal", GOAL),
+            ("needs", NEEDS),
+            ("minutes", MINUTES),
+        ):
             match = pattern.search(text)
             if match is None:
                 raise Refused(f"{page}: no line with its {what}; other chapters show the form")
@@ -152,16 +156,18 @@ def rows(weeks: Sequence[Week]) -> list[list[str]]:
         read = "; ".join(f"{c.number} {c.title}" for c in week.chapters)
         graded = [c for c in week.chapters if c.points]
         rehearsed = [f"{c.name} (rehearsal)" for c in week.chapters if not c.points]
-        cells.append([
-            str(week.number),
-            str(week.starts),
-            read or "nothing new",
-            _sum(week.chapters, "reading"),
-            ", ".join([*rehearsed, *(c.name for c in graded)]),
-            _sum(week.chapters, "work"),
-            _sum(graded, "points"),
-            f"{week.due:%a %d %b %Y %H:%M %Z}" if week.due and graded else "",
-        ])  # fmt: skip
+        cells.append(
+            [
+                str(week.number),
+                str(week.starts),
+                read or "nothing new",
+                _sum(week.chapters, "reading"),
+                ", ".join([*rehearsed, *(c.name for c in graded)]),
+                _sum(week.chapters, "work"),
+                _sum(graded, "points"),
+                f"{week.due:%a %d %b %Y %H:%M %Z}" if week.due and graded else "",
+            ]
+        )
     return cells
 
 

@@ -108,8 +108,9 @@ def only_queries_are_recomputed() -> Finding:
         note(name)
     caches = decoder.make_caches()
     with torch.no_grad():
-        steps = [decoder(x[:, t : t + 1], memory if t == 0 else None, caches=caches)
-                 for t in range(8)]  # fmt: skip
+        steps = [
+            decoder(x[:, t : t + 1], memory if t == 0 else None, caches=caches) for t in range(8)
+        ]
         error = float((torch.cat(steps, dim=1) - decoder(x, memory)).abs().max())
     # The last pass, without caches, called each once more.
     counts = {name: number - 1 for name, number in calls.items()}

@@ -116,7 +116,9 @@ def run_unattended(arguments: argparse.Namespace) -> int:
         raise Refused("--all takes no experiment, seeds or arms: leave them out")
     root = checkout()
     done = experiments.run_all(
-        experiments.EXPERIMENTS, arguments.minutes, arguments.size,
+        experiments.EXPERIMENTS,
+        arguments.minutes,
+        arguments.size,
         results_dir=arguments.results or root / "book" / "results",
         runs_dir=root / "_build" / "runs",
         dry_run=arguments.dry_run,
@@ -124,7 +126,7 @@ def run_unattended(arguments: argparse.Namespace) -> int:
         stale=arguments.stale,
         jobs=arguments.jobs,
         report=functools.partial(print, flush=True),
-    )  # fmt: skip
+    )
     print(done)
     return FOUND_WRONG if done.failed else 0
 

@@ -49,8 +49,9 @@ def run_syllabus(arguments: argparse.Namespace) -> int:
     if arguments.set_due:
         from grader.records.gradebook import set_due
 
-        due = {c.name: w.due.astimezone(UTC) for w in weeks for c in w.chapters
-               if w.due and c.points}  # fmt: skip
+        due = {
+            c.name: w.due.astimezone(UTC) for w in weeks for c in w.chapters if w.due and c.points
+        }
         set_due(arguments.course or root, due, arguments.db)
     held = [c for week in weeks for c in week.chapters]
     deadlines = sum(any(c.points for c in week.chapters) for week in weeks)

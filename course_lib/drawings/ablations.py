@@ -30,14 +30,19 @@ READ = verdict(LOST, claimed_sign=1, margin=1.0)
 PRINTED, OURS = (93.0, 90.0), 44.5
 ROW = (
     ("row", ["no positions"], ["what was", "changed"]),
-    ("document", [f"{PRINTED[1]:.1f} %", f"{PRINTED[1] - PRINTED[0]:+.1f}"],
-     ["its number, and", "its difference", "from its base"]),
-    ("ours", [f"{OURS:.1f} %, n = {READ.n}",
-              f"{-READ.mean:+.1f} ({-READ.high:.1f} to {-READ.low:.1f})"],
-     ["mean of our runs;", "difference of pairs", "with one seed each"]),
+    (
+        "document",
+        [f"{PRINTED[1]:.1f} %", f"{PRINTED[1] - PRINTED[0]:+.1f}"],
+        ["its number, and", "its difference", "from its base"],
+    ),
+    (
+        "ours",
+        [f"{OURS:.1f} %, n = {READ.n}", f"{-READ.mean:+.1f} ({-READ.high:.1f} to {-READ.low:.1f})"],
+        ["mean of our runs;", "difference of pairs", "with one seed each"],
+    ),
     ("setting", ["small"], ["whose model,", "data and", "training"]),
     ("verdict", ["as claimed"], ["what our pairs", "say of it"]),
-)  # fmt: skip
+)
 
 VALUES = torch.tensor([2.0, 5.0, 4.0, 8.0])
 STEPS = steps(VALUES[:, None])[:, 0]

@@ -26,38 +26,54 @@ class CoursePart:
 # A test compares titles, numbers, hours and the core with the table of contents and the pages.
 PARTS = (
     CoursePart(
-        "I · From lookup to attention", 16,
-        {1: "Sequence to sequence", 2: "Attention as lookup", 3: "Scaled dot products",
-         4: "Several heads", 5: "Masks"},
+        "I · From lookup to attention",
+        16,
+        {
+            1: "Sequence to sequence",
+            2: "Attention as lookup",
+            3: "Scaled dot products",
+            4: "Several heads",
+            5: "Masks",
+        },
         ("You compute attention by hand", "and write it with masks."),
     ),
     CoursePart(
-        "II · The Transformer", 26,
-        {6: "The block", 7: "Sinusoids", 8: "Relative positions", 9: "The Transformer",
-         10: "Reading maps"},
+        "II · The Transformer",
+        26,
+        {
+            6: "The block",
+            7: "Sinusoids",
+            8: "Relative positions",
+            9: "The Transformer",
+            10: "Reading maps",
+        },
         ("You build a whole Transformer,", "and it translates."),
     ),
     CoursePart(
-        "III · Attention that sees", 10,
+        "III · Attention that sees",
+        10,
         {11: "Space", 12: "Vision transformer", 13: "Seeing"},
         ("You build one that recognises", "images, and see where it looks."),
     ),
     CoursePart(
-        "IV · Cheaper attention", 12,
+        "IV · Cheaper attention",
+        12,
         {14: "Cheaper", 15: "Swin", 16: "FaViT"},
         ("You make long texts and large", "images affordable."),
     ),
     CoursePart(
-        "V · Attention over time", 6,
+        "V · Attention over time",
+        6,
         {17: "The Informer", 18: "Ablations"},
         ("You forecast a series, and tell", "a finding from chance."),
     ),
     CoursePart(
-        "VI · Two senses at once", 4,
+        "VI · Two senses at once",
+        4,
         {19: "Two senses"},
         ("You search images", "with words."),
     ),
-)  # fmt: skip
+)
 CORE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)
 CORE_HOURS = 45
 

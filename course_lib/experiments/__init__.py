@@ -40,9 +40,11 @@ _SHARED = {
     "image-data-curve": ("image_models", "CURVE"),
     "image-recipes": ("image_models", "RECIPES"),
     "vit-cifar10": ("vit_positions", "REPORT"),
-    **{f"informer-{part}": ("informer_series", part.upper())
-       for part in ("ettm1", "horizons", "published", "tokens")},
-}  # fmt: skip
+    **{
+        f"informer-{part}": ("informer_series", part.upper())
+        for part in ("ettm1", "horizons", "published", "tokens")
+    },
+}
 
 
 class _Experiments(Mapping[str, Experiment]):

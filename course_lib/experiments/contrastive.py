@@ -127,30 +127,51 @@ class Scorer(nn.Module):
         if layout == "separate":
             self.inner = DualEncoder(
                 DualEncoderConfig(
-                    image_size=_SIDE, patch_size=_PATCH, image_d_model=D, image_n_layers=L,
-                    image_n_heads=H, image_d_ff=F_, n_words=_N_WORDS, max_len=_LENGTH, end=_END,
-                    text_d_model=D, text_n_layers=L, text_n_heads=H, text_d_ff=F_, d_embedding=D,
+                    image_size=_SIDE,
+                    patch_size=_PATCH,
+                    image_d_model=D,
+                    image_n_layers=L,
+                    image_n_heads=H,
+                    image_d_ff=F_,
+                    n_words=_N_WORDS,
+                    max_len=_LENGTH,
+                    end=_END,
+                    text_d_model=D,
+                    text_n_layers=L,
+                    text_n_heads=H,
+                    text_d_ff=F_,
+                    d_embedding=D,
                 ),
                 generator=generator,
-            )  # fmt: skip
+            )
         elif layout == "interleaved":
             # A head of an interleaved decoder needs an even number of channels, at least six.
             self.inner = InterleavedDecoder(
                 InterleavedConfig(
-                    n_words=_N_WORDS, d_patch=3 * _PATCH**2, d_model=D, n_layers=L, n_heads=H,
+                    n_words=_N_WORDS,
+                    d_patch=3 * _PATCH**2,
+                    d_model=D,
+                    n_layers=L,
+                    n_heads=H,
                     d_ff=F_,
                 ),
                 generator=generator,
-            )  # fmt: skip
+            )
         else:
             self.inner = UnifiedEncoder(
                 UnifiedConfig(
-                    image_size=_SIDE, patch_size=_PATCH, n_words=_N_WORDS, max_len=_LENGTH,
-                    d_model=D, n_layers=L, n_heads=H, d_ff=F_,
+                    image_size=_SIDE,
+                    patch_size=_PATCH,
+                    n_words=_N_WORDS,
+                    max_len=_LENGTH,
+                    d_model=D,
+                    n_layers=L,
+                    n_heads=H,
+                    d_ff=F_,
                     places="dual" if layout == "unified-dual" else "line",
                 ),
                 generator=generator,
-            )  # fmt: skip
+            )
             self.head = nn.Linear(D, 1)
         # Each of the three has a scale of its own at the start; layouts are to be compared, not it.
         xavier_init(self, generator=generator)

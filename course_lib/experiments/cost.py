@@ -30,9 +30,10 @@ from course_lib.training import count_parameters, saved_bytes, seeded_generator
 KINDS = ("full", "window", "block-sparse", "linformer", "performer", "delta")
 # Named as records are, which have no plus.
 ARMS = {kind: kind for kind in KINDS} | {
-    "performer-full": "performer+full", "full-performer": "full+performer",
+    "performer-full": "performer+full",
+    "full-performer": "full+performer",
     "window-full": "window+full",
-}  # fmt: skip
+}
 
 _TEST_SEED = 1_000_000
 
@@ -167,9 +168,13 @@ def _attention(kind: str, config: RecallConfig, generator: Generator) -> nn.Modu
         return LongformerAttention(D, H, config.radius)
     if kind == "block-sparse":
         return BlockSparseAttention(
-            D, H, length=config.length, block_size=config.block_size, n_random=config.n_random,
+            D,
+            H,
+            length=config.length,
+            block_size=config.block_size,
+            n_random=config.n_random,
             generator=generator,
-        )  # fmt: skip
+        )
     if kind == "linformer":
         return LinformerAttention(D, H, config.length, config.rank)
     if kind == "delta":

@@ -103,17 +103,23 @@ class LanguageModel(nn.Module):
             )
         scheme, longest = config.positions, config.test_length
         self.embedding = PositionedEmbedding(
-            n_words, config.d_model, max_len=longest, scaled=True,
+            n_words,
+            config.d_model,
+            max_len=longest,
+            scaled=True,
             positions=scheme if scheme in ("sinusoidal", "learned") else "none",
-        )  # fmt: skip
+        )
         self.bias: nn.Module | None = None
         if scheme == "alibi":
             self.bias = Alibi(config.n_heads, max_len=longest)
         elif scheme == "t5-bias":
             self.bias = RelativeBias(
-                config.n_heads, bidirectional=False, n_buckets=16, max_distance=config.length,
+                config.n_heads,
+                bidirectional=False,
+                n_buckets=16,
+                max_distance=config.length,
                 generator=generator,
-            )  # fmt: skip
+            )
         d_head = config.d_model // config.n_heads
         self.rotate = Rotary(d_head, max_len=longest) if scheme == "rotary" else None
         self.blocks = Encoder(

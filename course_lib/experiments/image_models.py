@@ -280,13 +280,16 @@ def _curve_arms() -> dict[str, dict[str, Any]]:
     shared = {"epochs": 5, "widths": [40, 160, 160]}
     return {
         f"{name}-{n}": {
-            **NETWORKS[name], "learning_rate": RATES[name], "share": share, **shared,
+            **NETWORKS[name],
+            "learning_rate": RATES[name],
+            "share": share,
+            **shared,
             # 250 short epochs: looking at 2,000 pictures after each would take 2/5 of the time.
             **({"n_watched": 200} if n == 1 else {}),
         }
         for name in ("resnet", "vit")
         for n, share in _SHARES.items()
-    }  # fmt: skip
+    }
 
 
 def _curve_question(thousand: int) -> Question:
@@ -304,14 +307,26 @@ CURVE = Experiment(
     _train,
     (
         *map(_curve_question, _SHARES),
-        Question("gap",
-                 "With 50 times the pictures the convolutional network's recipe leads by less.",
-                 _REPORT, "resnet-1", "vit-1", beyond=("resnet-50", "vit-50"), margin=0.02,
-                 differs=f"{_RECIPE} share"),
-        Question("vit-50/vit-1", "More pictures make the transformer more accurate.", "control",
-                 "vit-50", "vit-1", differs="share"),
+        Question(
+            "gap",
+            "With 50 times the pictures the convolutional network's recipe leads by less.",
+            _REPORT,
+            "resnet-1",
+            "vit-1",
+            beyond=("resnet-50", "vit-50"),
+            margin=0.02,
+            differs=f"{_RECIPE} share",
+        ),
+        Question(
+            "vit-50/vit-1",
+            "More pictures make the transformer more accurate.",
+            "control",
+            "vit-50",
+            "vit-1",
+            differs="share",
+        ),
     ),
-)  # fmt: skip
+)
 """One curve of accuracy over the number of pictures, for two networks of about as many weights."""
 
 

@@ -99,7 +99,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "no-positions": {"attention": "full", "positions": "none"},
     "no-positions-sparse": {"attention": "prob", "positions": "none"},
     "delta-values": {
-        "attention": "full", "delta_value": True, "positions": "none", "time": "none",
+        "attention": "full",
+        "delta_value": True,
+        "positions": "none",
+        "time": "none",
     },
     "delta-times": {"attention": "full", "delta_value": True, "positions": "none"},
     "delta": {"attention": "full", "delta_value": True},
@@ -116,7 +119,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "cross": {**_LAYERS, "terms": ["tp", "pt"]},
     "cross-even": {**_LAYERS, "terms": ["tp", "pt"], "rescale_terms": True},
     "position-only": {**_LAYERS, "terms": ["pp"]},
-}  # fmt: skip
+}
 """Changes by arm. ``even`` arms divide the scores by the number of terms they add up, which
 leaves one term as it is; ``legendre-even`` makes all rows of its code equally long."""
 

@@ -29,14 +29,28 @@ def compare(
     if attention and "attention" not in more.get("differs", ""):
         more["named"] = {"attention": attention}
     squared = Question(
-        f"{arm}/{other}", claim, document, arm, other, "mse", sign=sign, margin=MARGIN,
-        items="mse", block=24, fresh=fresh, **more,
-    )  # fmt: skip
+        f"{arm}/{other}",
+        claim,
+        document,
+        arm,
+        other,
+        "mse",
+        sign=sign,
+        margin=MARGIN,
+        items="mse",
+        block=24,
+        fresh=fresh,
+        **more,
+    )
     said = f"{claim.rstrip('.')}, by absolute error."
     return squared, replace(
-        squared, key=f"{arm}/{other}, mae", claim=said, metric="mae", items="mae",
+        squared,
+        key=f"{arm}/{other}, mae",
+        claim=said,
+        metric="mae",
+        items="mae",
         family="absolute errors",
-    )  # fmt: skip
+    )
 
 
 def compare_table(table: str) -> Iterator[Question]:

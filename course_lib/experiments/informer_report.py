@@ -45,24 +45,58 @@ REPORT_ARMS: dict[str, dict[str, Any]] = {
 
 # Arm, baseline, whether its error is claimed larger, what it changes, and the claim.
 _CLAIMS = (
-    ("delta-values-sparse", "vanilla", 1, "delta_value positions time",
-     "Steps between values don't replace positions and times."),
-    ("delta-times-sparse", "vanilla", 1, "delta_value positions",
-     "Steps between values don't replace positions where the calendar is kept."),
-    ("delta-sparse", "vanilla", -1, "delta_value",
-     "Beside all embeddings, steps between values make forecasts better."),
-    ("delta-deep-sparse", "vanilla", -1, "delta_value ff_depth",
-     "Steps between values and a deep MLP make forecasts better."),
-    ("legendre-sparse", "vanilla", 1, "positions",
-     "Legendre positions forecast worse than sinusoidal ones."),
-    ("legendre-delta-sparse", "vanilla", 1, "delta_value positions",
-     "Legendre positions with steps between values forecast worse than sinusoidal ones."),
+    (
+        "delta-values-sparse",
+        "vanilla",
+        1,
+        "delta_value positions time",
+        "Steps between values don't replace positions and times.",
+    ),
+    (
+        "delta-times-sparse",
+        "vanilla",
+        1,
+        "delta_value positions",
+        "Steps between values don't replace positions where the calendar is kept.",
+    ),
+    (
+        "delta-sparse",
+        "vanilla",
+        -1,
+        "delta_value",
+        "Beside all embeddings, steps between values make forecasts better.",
+    ),
+    (
+        "delta-deep-sparse",
+        "vanilla",
+        -1,
+        "delta_value ff_depth",
+        "Steps between values and a deep MLP make forecasts better.",
+    ),
+    (
+        "legendre-sparse",
+        "vanilla",
+        1,
+        "positions",
+        "Legendre positions forecast worse than sinusoidal ones.",
+    ),
+    (
+        "legendre-delta-sparse",
+        "vanilla",
+        1,
+        "delta_value positions",
+        "Legendre positions with steps between values forecast worse than sinusoidal ones.",
+    ),
     ("no-positions", "full-attention", 1, "positions", "Without positions forecasts are worse."),
-    ("position-only", "every-layer", 1, "terms",
-     "The position-position term alone forecasts worse than all four."),
-    ("cross", "every-layer", 1, "terms",
-     "The two cross terms alone forecast worse than all four."),
-)  # fmt: skip
+    (
+        "position-only",
+        "every-layer",
+        1,
+        "terms",
+        "The position-position term alone forecasts worse than all four.",
+    ),
+    ("cross", "every-layer", 1, "terms", "The two cross terms alone forecast worse than all four."),
+)
 
 _READINGS = {"stop": "early stop", "six": "six epochs"}
 _WHEN = {"stop": "with the early stop", "six": "after six epochs"}
@@ -75,13 +109,22 @@ def _questions() -> Iterator[Question]:
                 absolute = ", by absolute error" if error == "mae" else ""
                 metric = f"{reading}_{error}"
                 yield Question(
-                    f"{arm}/{other}, {said}{absolute}", f"{claim.rstrip('.')} ({said}{absolute}).",
-                    "the ablation report", arm, other, metric, sign=sign, margin=MARGIN,
-                    items=metric, block=24, differs=differs,
-                    family=f"{said}{absolute}", training=f"{arm}/{other}{absolute}",
+                    f"{arm}/{other}, {said}{absolute}",
+                    f"{claim.rstrip('.')} ({said}{absolute}).",
+                    "the ablation report",
+                    arm,
+                    other,
+                    metric,
+                    sign=sign,
+                    margin=MARGIN,
+                    items=metric,
+                    block=24,
+                    differs=differs,
+                    family=f"{said}{absolute}",
+                    training=f"{arm}/{other}{absolute}",
                     reading=_WHEN[reading],
                     named={"attention": "prob" if other == "vanilla" else "full"},
-                )  # fmt: skip
+                )
 
 
 @experiment(

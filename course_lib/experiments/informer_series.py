@@ -98,12 +98,17 @@ _HORIZON_QUESTIONS = (
     *(
         question
         for name, where in _WHERE.items()
-        for question in compare(f"{name}-linear", name, -1, "Zeng et al. (2023)",
-                                f"{where}, a linear map forecasts better than an Informer.",
-                                differs=_FORECASTS.get(name, "attention forecast"))
+        for question in compare(
+            f"{name}-linear",
+            name,
+            -1,
+            "Zeng et al. (2023)",
+            f"{where}, a linear map forecasts better than an Informer.",
+            differs=_FORECASTS.get(name, "attention forecast"),
+        )
     ),
     beats_last_value("etth1-96", "etth1-96-repeat-last"),
-)  # fmt: skip
+)
 
 
 HORIZONS = Experiment(

@@ -115,9 +115,13 @@ def _brackets(n: int, length: int, generator: Generator) -> tuple[Tensor, Tensor
 def build(config: OrderRun, seed: int) -> Guesser:
     """A model that is told positions or not, and reads both ways or forwards."""
     reader = ReadingRun(
-        causal=config.causal, positions=config.positions, d_model=config.d_model,
-        n_heads=config.n_heads, d_ff=config.d_ff, n_layers=config.n_layers,
-    )  # fmt: skip
+        causal=config.causal,
+        positions=config.positions,
+        d_model=config.d_model,
+        n_heads=config.n_heads,
+        d_ff=config.d_ff,
+        n_layers=config.n_layers,
+    )
     return Guesser(reader, FIRST_WORD + config.n_words, seeded_generator(seed))
 
 

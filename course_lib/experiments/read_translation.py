@@ -85,11 +85,18 @@ def train(
     """Train a translator: the model, and a row an epoch with the share of exact sentences."""
     model = EncoderDecoder(
         TransformerConfig(
-            len(data.source), len(data.target), d_model=config.d_model, n_heads=config.n_heads,
-            d_ff=config.d_ff, n_layers=config.n_layers, dropout=0.0, norm="pre", max_len=128,
+            len(data.source),
+            len(data.target),
+            d_model=config.d_model,
+            n_heads=config.n_heads,
+            d_ff=config.d_ff,
+            n_layers=config.n_layers,
+            dropout=0.0,
+            norm="pre",
+            max_len=128,
         ),
         generator=seeded_generator(seed),
-    ).to(device)  # fmt: skip
+    ).to(device)
     history = train_translator(
         model,
         data,

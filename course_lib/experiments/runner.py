@@ -207,10 +207,12 @@ def each(
     try:
         waiting = {
             pool.submit(_by_name, what.name, arm, seed, size, results_dir, runs_dir, device): (
-                what, arm, seed,
+                what,
+                arm,
+                seed,
             )
             for what, arm, seed in todo
-        }  # fmt: skip
+        }
         for i, future in enumerate(as_completed(waiting), 1):
             begun(i, waiting[future])
             failure = future.exception()

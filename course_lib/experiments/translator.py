@@ -67,9 +67,13 @@ CPU = TranslatorConfig(
 DAY = TranslatorConfig(n_train=29_000, n_test=1_000, n_pieces=10_000, epochs=10)
 
 _TRANSFORMER = {
-    "model": "transformer", "attention": "three", "into": "english", "d_model": 128, "n_layers": 4,
+    "model": "transformer",
+    "attention": "three",
+    "into": "english",
+    "d_model": 128,
+    "n_layers": 4,
     "learning_rate": 2e-3,
-}  # fmt: skip
+}
 _GRU = {"model": "gru", "into": "english", "n_layers": 2, "learning_rate": 2e-3}
 _LOOKING = {**_GRU, "attention": "general", "d_model": 180}
 ARMS: dict[str, dict[str, Any]] = {
@@ -127,11 +131,19 @@ def build(arm: dict[str, Any], n_pieces: int, dropout: float, seed: int) -> Tran
     if arm["model"] == "transformer":
         transformer = EncoderDecoder(
             TransformerConfig(
-                n_pieces, n_pieces, d_model=d_model, n_heads=4, d_ff=256, n_layers=n_layers,
-                dropout=dropout, norm="pre", max_len=256, shared=True,
+                n_pieces,
+                n_pieces,
+                d_model=d_model,
+                n_heads=4,
+                d_ff=256,
+                n_layers=n_layers,
+                dropout=dropout,
+                norm="pre",
+                max_len=256,
+                shared=True,
             ),
             generator=generator,
-        )  # fmt: skip
+        )
         # As in the published setting, no weights of attention are dropped.
         for part in transformer.modules():
             if isinstance(part, MultiHeadAttention):
@@ -139,11 +151,16 @@ def build(arm: dict[str, Any], n_pieces: int, dropout: float, seed: int) -> Tran
         return transformer
     recurrent = Seq2Seq(
         Seq2SeqConfig(
-            n_pieces, n_pieces, d_model=d_model, n_layers=n_layers, bidirectional=True,
-            attention=arm["attention"], dropout=dropout,
+            n_pieces,
+            n_pieces,
+            d_model=d_model,
+            n_layers=n_layers,
+            bidirectional=True,
+            attention=arm["attention"],
+            dropout=dropout,
         ),
         generator=generator,
-    )  # fmt: skip
+    )
     embedding = recurrent.decoder.embedding
     recurrent.encoder.embedding = embedding
     recurrent.decoder.out_proj.weight = embedding.weight

@@ -115,7 +115,7 @@ def run_all(
         with _alarm(60 * minutes):
             for work, made in each(
                 runs, jobs, begun, size, results_dir, runs_dir, device, progress
-            ):  # fmt: skip
+            ):
                 if isinstance(made, Exception):
                     failed.append(f"{_name(work, size)}: {type(made).__name__}: {made}")
                     report(f"    FAILED {failed[-1]}\n{''.join(format_exception(made))}")

@@ -91,9 +91,12 @@ def make_current(settings: CurrentRun, seed: int) -> ViT:
 def patch_norms(model: ViT, pictures: Tensor) -> dict[str, float]:
     """Lengths of patches before the last norm; shares longer than twice and 4 times the median."""
     found: list[Tensor] = []
-    with torch.no_grad(), model.norm.register_forward_pre_hook(
-        lambda _, inputs: found.append(inputs[0][:, model.n_prefix :].norm(dim=-1))
-    ):  # fmt: skip
+    with (
+        torch.no_grad(),
+        model.norm.register_forward_pre_hook(
+            lambda _, inputs: found.append(inputs[0][:, model.n_prefix :].norm(dim=-1))
+        ),
+    ):
         for part in pictures.split(500):
             model.encode(part)
     norms = torch.cat(found)
@@ -129,25 +132,53 @@ ARMS: dict[str, dict[str, Any]] = {
     "all": {"rms_norm": True, "qk_norm": True, "positions": "axial", "registers": 4},
 }
 _CHANGES = {
-    "rms-norm": "RMSNorm in the place of layer norms", "qk-norm": "normalised queries and keys",
-    "rotary": "rotations in the place of a learned table", "registers": "four registers",
+    "rms-norm": "RMSNorm in the place of layer norms",
+    "qk-norm": "normalised queries and keys",
+    "rotary": "rotations in the place of a learned table",
+    "registers": "four registers",
     "all": "all four changes",
-}  # fmt: skip
+}
 QUESTIONS = (
-    *(Question(f"{arm}/vit", f"The transformer is more accurate with {what}.",
-               "beside the CIFAR-10 report", arm, "vit", margin=0.01,
-               differs=" ".join(sorted(ARMS[arm])))
-      for arm, what in _CHANGES.items()),
-    Question("long", "With registers fewer patches are longer than twice the median.",
-             "the paper on registers", "registers", "vit", "patch_norms.above_2", sign=-1,
-             margin=0.01, differs="registers"),
-    Question("learns", "After the last epoch the model is better than after the first.",
-             "control", "*", metric=learned("accuracy"), minus=0.0),
-)  # fmt: skip
+    *(
+        Question(
+            f"{arm}/vit",
+            f"The transformer is more accurate with {what}.",
+            "beside the CIFAR-10 report",
+            arm,
+            "vit",
+            margin=0.01,
+            differs=" ".join(sorted(ARMS[arm])),
+        )
+        for arm, what in _CHANGES.items()
+    ),
+    Question(
+        "long",
+        "With registers fewer patches are longer than twice the median.",
+        "the paper on registers",
+        "registers",
+        "vit",
+        "patch_norms.above_2",
+        sign=-1,
+        margin=0.01,
+        differs="registers",
+    ),
+    Question(
+        "learns",
+        "After the last epoch the model is better than after the first.",
+        "control",
+        "*",
+        metric=learned("accuracy"),
+        minus=0.0,
+    ),
+)
 """Each change beside the transformer without it, what registers are for, and a control."""
 
 _SETTINGS = as_config(CurrentRun(**vars(replace(DAY, learning_rate=RATES["vit"]))))
 EXPERIMENT = Experiment(
-    "vit-2026", "what a current vision transformer changes, one thing at a time", ARMS,
-    {"day": Size(_SETTINGS, (0, 1, 2), 75, "one CPU core", step=6)}, _train, QUESTIONS,
-)  # fmt: skip
+    "vit-2026",
+    "what a current vision transformer changes, one thing at a time",
+    ARMS,
+    {"day": Size(_SETTINGS, (0, 1, 2), 75, "one CPU core", step=6)},
+    _train,
+    QUESTIONS,
+)

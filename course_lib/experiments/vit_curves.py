@@ -58,18 +58,37 @@ def _least_step(record: Record) -> float:
 
 QUESTIONS = (
     # One question: that a training loss falls is certain, and makes the others look surer.
-    Question("table", "All three columns move as the report's from each of its epochs to the next.",
-             "the CIFAR-10 report", "whole", metric=_least_step, minus=0.0, margin=1.0,
-             versus="no step", fresh=range(10, 15)),
-    Question("calibration",
-             "The calibration error is higher after the last epoch than after epoch 100.",
-             "a guess", "whole", metric=f"validation_calibration_error.{EPOCHS[-1]}",
-             minus="validation_calibration_error.100", margin=0.02,
-             asked="2026-11-21T23:16:25+00:00"),
-    Question("learns", "After the last epoch the training loss is lower than after epoch 10.",
-             "control", "whole", metric=f"training_loss.{EPOCHS[-1]}",
-             minus=f"training_loss.{EPOCHS[0]}", sign=-1),
-)  # fmt: skip
+    Question(
+        "table",
+        "All three columns move as the report's from each of its epochs to the next.",
+        "the CIFAR-10 report",
+        "whole",
+        metric=_least_step,
+        minus=0.0,
+        margin=1.0,
+        versus="no step",
+        fresh=range(10, 15),
+    ),
+    Question(
+        "calibration",
+        "The calibration error is higher after the last epoch than after epoch 100.",
+        "a guess",
+        "whole",
+        metric=f"validation_calibration_error.{EPOCHS[-1]}",
+        minus="validation_calibration_error.100",
+        margin=0.02,
+        asked="2026-11-21T23:16:25+00:00",
+    ),
+    Question(
+        "learns",
+        "After the last epoch the training loss is lower than after epoch 10.",
+        "control",
+        "whole",
+        metric=f"training_loss.{EPOCHS[-1]}",
+        minus=f"training_loss.{EPOCHS[0]}",
+        sign=-1,
+    ),
+)
 """The report's table, a guess, and a control."""
 
 

@@ -55,12 +55,25 @@ def _first(settings: SeeingRun) -> dict[str, Any]:
         "full": Size(_first(FULL), (0, 1, 2), 60, "one GPU", own=True),
     },
     questions=(
-        Question("positions", "A vision transformer without positional encoding is less accurate.",
-                 "the CIFAR-10 report", "fixed", "none", margin=0.02, differs="positions"),
-        Question("learns", "After the last epoch the model is better than after the first.",
-                 "control", "fixed", metric=learned("accuracy"), minus=0.0),
+        Question(
+            "positions",
+            "A vision transformer without positional encoding is less accurate.",
+            "the CIFAR-10 report",
+            "fixed",
+            "none",
+            margin=0.02,
+            differs="positions",
+        ),
+        Question(
+            "learns",
+            "After the last epoch the model is better than after the first.",
+            "control",
+            "fixed",
+            metric=learned("accuracy"),
+            minus=0.0,
+        ),
     ),
-)  # fmt: skip
+)
 def REPORT(job: Job) -> Outcome:
     """Train one arm.
 

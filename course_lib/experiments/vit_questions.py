@@ -29,14 +29,27 @@ ARMS: dict[str, dict[str, object]] = {
 
 QUESTIONS = (
     *(
-        Question(f"{arm}/whole", f"{arm} is more accurate than whole.", "a question", arm, "whole",
-                 margin=0.02, differs=" ".join(sorted(changed)))
+        Question(
+            f"{arm}/whole",
+            f"{arm} is more accurate than whole.",
+            "a question",
+            arm,
+            "whole",
+            margin=0.02,
+            differs=" ".join(sorted(changed)),
+        )
         for arm, changed in ARMS.items()
         if arm != "whole"
     ),
-    Question("learns", "After the last epoch the model is better than after the first.",
-             "control", "whole", metric=learned("accuracy"), minus=0.0),
-)  # fmt: skip
+    Question(
+        "learns",
+        "After the last epoch the model is better than after the first.",
+        "control",
+        "whole",
+        metric=learned("accuracy"),
+        minus=0.0,
+    ),
+)
 """Each arm that has been run against ``whole``, and a control."""
 
 EXPERIMENT = Experiment(

@@ -23,11 +23,13 @@ RATES = {"": 4e-3, "-half": 2e-3, "-twice": 8e-3}
 SEEN = 200  # contexts of the validation text that are read after each part of the training
 ARMS: dict[str, dict[str, Any]] = {
     f"width-{width}{name}": {
-        "d_model": width, "d_ff": 4 * width, "learning_rate": rate,
+        "d_model": width,
+        "d_ff": 4 * width,
+        "learning_rate": rate,
     }
     for name, rate in RATES.items()
     for width in WIDTHS
-}  # fmt: skip
+}
 
 
 @experiment(

@@ -65,21 +65,27 @@ class Options(Figure):
     def series(self) -> list[float]:
         """All hours in degrees."""
         return [
-            self.level + self.trend * (t - HOURS / 2) / 24
+            self.level
+            + self.trend * (t - HOURS / 2) / 24
             + self.swing * math.cos(2 * math.pi * (t - 15) / 24)
-            + self.noise * chance + self.jump * (t >= JUMP)
+            + self.noise * chance
+            + self.jump * (t >= JUMP)
             for t, chance in enumerate(self.wander)
-        ]  # fmt: skip
+        ]
 
     def find(self) -> dict[str, Any]:
         series, start = self.series, self.hour - READ
         values = series[start : self.hour]
         values[-1] += self.last
         return live_forecast(
-            values, series[self.hour : self.hour + AHEAD], start,
-            mixed_order(READ) if self.shuffled else range(READ), self.placed, self.timed,
+            values,
+            series[self.hour : self.hour + AHEAD],
+            start,
+            mixed_order(READ) if self.shuffled else range(READ),
+            self.placed,
+            self.timed,
             off=[],
-        )  # fmt: skip
+        )
 
     def say(self, found: dict[str, Any]) -> str:
         """Tell the errors, the smallest first."""
@@ -91,10 +97,12 @@ class Options(Figure):
     def still(self) -> str:
         """Errors of all forecasts in a few states, where no script draws them."""
         states = {
-            "as it is": self, "history shuffled": replace(self, shuffled=True),
-            "no positions": replace(self, placed=False), "no calendar": replace(self, timed=False),
+            "as it is": self,
+            "history shuffled": replace(self, shuffled=True),
+            "no positions": replace(self, placed=False),
+            "no calendar": replace(self, timed=False),
             "last hour 5 degrees higher": replace(self, last=5),
-        }  # fmt: skip
+        }
         heads = (f"<th scope='col'>{name}</th>" for name in NAMES.values())
         rows = [["<td></td>", *heads]]
         for name, state in states.items():

@@ -34,10 +34,19 @@ _KEY = "display:inline;width:36px;height:10px"
 
 
 SIZES: dict[str, Any] = {
-    "width": WIDTH, "length": LENGTH, "digits": N_DIGITS, "batch": BATCH, "test": TEST,
-    "steps": STEPS, "warmUp": WARM_UP, "epsilon": EPSILON, "blocks": BLOCKS, "rates": RATES,
-    "formulas": FORMULAS, "example": EXAMPLE,
-}  # fmt: skip
+    "width": WIDTH,
+    "length": LENGTH,
+    "digits": N_DIGITS,
+    "batch": BATCH,
+    "test": TEST,
+    "steps": STEPS,
+    "warmUp": WARM_UP,
+    "epsilon": EPSILON,
+    "blocks": BLOCKS,
+    "rates": RATES,
+    "formulas": FORMULAS,
+    "example": EXAMPLE,
+}
 """Settings of the page's networks and of their training."""
 
 
@@ -150,9 +159,13 @@ class Run:
 
 @cache
 def train(
-    arrangement: Arrangement, blocks: int, rate: float = 0.03, warm_up: bool = False,
-    seed: int = 1, steps: int = STEPS,
-) -> Run:  # fmt: skip
+    arrangement: Arrangement,
+    blocks: int,
+    rate: float = 0.03,
+    warm_up: bool = False,
+    seed: int = 1,
+    steps: int = STEPS,
+) -> Run:
     """Train as the page does: weights, batches and test come from three seeds of their own."""
     batches = _sequences(3 * seed + 1, steps, BATCH, LENGTH)
     rates = [rate * (min(1.0, (t + 1) / WARM_UP) if warm_up else 1.0) for t in range(steps)]

@@ -21,9 +21,10 @@ Head = tuple[str, int, int]
 """Kind of attention, layer and number of a head, from 0."""
 
 KINDS = {
-    "cross": "cross-attention", "encoder": "encoder, self-attention",
+    "cross": "cross-attention",
+    "encoder": "encoder, self-attention",
     "decoder": "decoder, self-attention",
-}  # fmt: skip
+}
 ORDERS = {"trained": "as trained", "back": "backwards", "mixed": "shuffled", "none": "all the same"}
 MOST = 20
 
@@ -80,9 +81,10 @@ class Options(Figure):
         """The mean of the last layer's maps, with each word's probability."""
         source = self.sentences[self.sentence].split()
         columns = {
-            "encoder": source, "cross": source,
+            "encoder": source,
+            "cross": source,
             "decoder": ["<bos>", *(word for word, _ in found["likely"][:-1])],
-        }[self.shown]  # fmt: skip
+        }[self.shown]
         last = torch.tensor(
             [
                 [row + [0.0] * (len(columns) - len(row)) for row in head]
@@ -206,10 +208,14 @@ def search(source: Sequence[str], beam: int, length: int, **how: Any) -> dict[st
         return torch.tensor(logits, dtype=torch.float64).log_softmax(-1), text
 
     found = beam_search(
-        step, torch.tensor([target.bos]), torch.empty(1, 0, dtype=torch.long),
-        reorder=lambda text, indices: text[indices], beam_size=beam, max_len=length,
+        step,
+        torch.tensor([target.bos]),
+        torch.empty(1, 0, dtype=torch.long),
+        reorder=lambda text, indices: text[indices],
+        beam_size=beam,
+        max_len=length,
         end=target.eos,
-    )  # fmt: skip
+    )
     rows = [[target.tokens[n] for n in row] for row in found.tokens[0].tolist()]
     ends = [row.index("<eos>") + 1 if "<eos>" in row else len(row) for row in rows]
     words = [row[:end] for row, end in zip(rows, ends, strict=True)]

@@ -47,9 +47,11 @@ def _forecast() -> bytes:
     weights = kept_weights(kept.model) | {name: part.half() for name, part in lines.items()}
     config, (year, month, day) = kept.model.config, BEGIN
     told = {n: v for n, v in asdict(config).items() if isinstance(v, int)} | {
-        "n_layers": config.n_encoder_layers, "mean": kept.mean, "std": kept.std,
+        "n_layers": config.n_encoder_layers,
+        "mean": kept.mean,
+        "std": kept.std,
         "begin": [year, month - 1, day],  # JavaScript counts months from 0
-    }  # fmt: skip
+    }
     return save(weights, {"config": json.dumps(told)})
 
 

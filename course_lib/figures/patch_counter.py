@@ -14,9 +14,14 @@ WIDTHS = (32, 64, 128, 256)
 """Widths of the tokens."""
 
 PARTS = (
-    "cut, flatten", "matrix E", "class, positions", "projections", "scores, mixing",
-    "feed-forward", "norm, head",
-)  # fmt: skip
+    "cut, flatten",
+    "matrix E",
+    "class, positions",
+    "projections",
+    "scores, mixing",
+    "feed-forward",
+    "norm, head",
+)
 """From the image to the logits; the parts of all blocks together, each with its norm."""
 
 Rectangle = tuple[int, int, int, int, str]
@@ -33,9 +38,14 @@ SHIP: Sequence[Rectangle] = (
 def config_of(patch_size: int, d_model: int) -> ViTConfig:
     """Make the model that is counted: four blocks and ten classes on images of 32 x 32."""
     return ViTConfig(
-        patch_size=patch_size, d_model=d_model, n_layers=4, n_heads=4, d_ff=2 * d_model,
-        dropout=0.0, positions="learned",
-    )  # fmt: skip
+        patch_size=patch_size,
+        d_model=d_model,
+        n_layers=4,
+        n_heads=4,
+        d_ff=2 * d_model,
+        dropout=0.0,
+        positions="learned",
+    )
 
 
 @dataclass(frozen=True)

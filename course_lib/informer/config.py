@@ -102,9 +102,15 @@ class InformerConfig:
                     f"{name} is {getattr(self, name)!r}, wanted one of {get_args(kind)}"
                 )
         at_least_one = (
-            "seq_len", "pred_len", "in_channels", "out_channels", "n_encoder_layers",
-            "n_decoder_layers", "d_ff", "ff_depth",
-        )  # fmt: skip
+            "seq_len",
+            "pred_len",
+            "in_channels",
+            "out_channels",
+            "n_encoder_layers",
+            "n_decoder_layers",
+            "d_ff",
+            "ff_depth",
+        )
         for name in at_least_one:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, wanted at least 1")

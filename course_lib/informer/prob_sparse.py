@@ -160,9 +160,14 @@ class ProbSparse(nn.Module):
             rows = self._top(measure)
         S = k.shape[2]
         heads = fused_attention(
-            _rows(q, rows), k, v, _pairs(visible, rows, S), _pairs(bias, rows, S),
-            scale=scale, dropout=dropout,
-        )  # fmt: skip
+            _rows(q, rows),
+            k,
+            v,
+            _pairs(visible, rows, S),
+            _pairs(bias, rows, S),
+            scale=scale,
+            dropout=dropout,
+        )
         # Under autocast the kernel's precision is not that of the values.
         lazy = lazy.to(heads.dtype)
         out = lazy.scatter(2, rows[..., None].expand(heads.shape), heads)

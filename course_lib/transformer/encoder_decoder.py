@@ -66,13 +66,19 @@ class EncoderDecoder(nn.Module):
         )
         sizes = config.d_model, config.n_heads, config.d_ff, config.n_layers
         self.encoder = Encoder(
-            *sizes, dropout=config.dropout, norm=config.norm, activation=config.activation,
+            *sizes,
+            dropout=config.dropout,
+            norm=config.norm,
+            activation=config.activation,
             fused=fused,
-        )  # fmt: skip
+        )
         self.decoder = Decoder(
-            *sizes, dropout=config.dropout, norm=config.norm, activation=config.activation,
+            *sizes,
+            dropout=config.dropout,
+            norm=config.norm,
+            activation=config.activation,
             fused=fused,
-        )  # fmt: skip
+        )
         self.head = (
             None if config.tied else nn.Linear(config.d_model, config.target_vocab_size, bias=False)
         )
@@ -85,9 +91,13 @@ class EncoderDecoder(nn.Module):
     def _make_embedding(self, vocab_size: int) -> PositionedEmbedding:
         config = self.config
         return PositionedEmbedding(
-            vocab_size, config.d_model, max_len=config.max_len, positions=config.positions,
-            scaled=True, dropout=config.dropout,
-        )  # fmt: skip
+            vocab_size,
+            config.d_model,
+            max_len=config.max_len,
+            positions=config.positions,
+            scaled=True,
+            dropout=config.dropout,
+        )
 
     def forward(
         self,
@@ -188,9 +198,11 @@ class EncoderDecoder(nn.Module):
             own, of_memory = state.caches[0]
             x = self.target_embedding(tokens[:, None], offset=own.length)
             x = self.decoder(
-                x, None if of_memory.length else memory, memory_mask=state.memory_mask,
+                x,
+                None if of_memory.length else memory,
+                memory_mask=state.memory_mask,
                 caches=state.caches,
-            )  # fmt: skip
+            )
             return self._logits(x[:, -1]).log_softmax(-1), state
 
         state = _Writing(self.decoder.make_caches(), mask)

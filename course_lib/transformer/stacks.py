@@ -48,11 +48,18 @@ class Encoder(nn.Module):
         super().__init__()
         self.blocks = nn.ModuleList(
             EncoderBlock(
-                d_model, n_heads, d_ff, dropout=dropout, norm=norm, activation=activation, eps=eps,
-                bias=bias, fused=fused,
+                d_model,
+                n_heads,
+                d_ff,
+                dropout=dropout,
+                norm=norm,
+                activation=activation,
+                eps=eps,
+                bias=bias,
+                fused=fused,
             )
             for _ in range(n_layers)
-        )  # fmt: skip
+        )
         self.norm = nn.LayerNorm(d_model, eps=eps, bias=bias) if norm == "pre" else nn.Identity()
 
     def forward(
@@ -77,11 +84,14 @@ class Encoder(nn.Module):
         maps: list[Tensor] = []
         for layer, block in enumerate(self.blocks):
             x = block(
-                x, mask=mask, bias=bias, rotate=rotate,
+                x,
+                mask=mask,
+                bias=bias,
+                rotate=rotate,
                 cache=None if caches is None else caches[layer],
                 head_mask=None if head_mask is None else head_mask[layer],
                 return_weights=return_weights,
-            )  # fmt: skip
+            )
             if return_weights:
                 x, weights = x
                 maps.append(weights)
@@ -126,11 +136,19 @@ class Decoder(nn.Module):
         super().__init__()
         self.blocks = nn.ModuleList(
             DecoderBlock(
-                d_model, n_heads, d_ff, d_memory=d_memory, dropout=dropout, norm=norm,
-                activation=activation, eps=eps, bias=bias, fused=fused,
+                d_model,
+                n_heads,
+                d_ff,
+                d_memory=d_memory,
+                dropout=dropout,
+                norm=norm,
+                activation=activation,
+                eps=eps,
+                bias=bias,
+                fused=fused,
             )
             for _ in range(n_layers)
-        )  # fmt: skip
+        )
         self.norm = nn.LayerNorm(d_model, eps=eps, bias=bias) if norm == "pre" else nn.Identity()
 
     def make_caches(self) -> list[tuple[KVCache, KVCache]]:
@@ -159,9 +177,13 @@ class Decoder(nn.Module):
         maps, memory_maps = [], []
         for layer, block in enumerate(self.blocks):
             x = block(
-                x, memory, mask=mask, memory_mask=memory_mask,
-                cache=None if caches is None else caches[layer], return_weights=return_weights,
-            )  # fmt: skip
+                x,
+                memory,
+                mask=mask,
+                memory_mask=memory_mask,
+                cache=None if caches is None else caches[layer],
+                return_weights=return_weights,
+            )
             if return_weights:
                 x, weights, memory_weights = x
                 maps.append(weights)

@@ -191,9 +191,14 @@ keep_in_step(ViT, lambda model: {"positions": model._fixed_positions()})
 
 
 _SIXTEEN: dict[str, Any] = {
-    "image_size": 224, "patch_size": 16, "n_classes": 1000, "n_layers": 12, "dropout": 0.0,
-    "positions": "learned", "eps": 1e-6,
-}  # fmt: skip
+    "image_size": 224,
+    "patch_size": 16,
+    "n_classes": 1000,
+    "n_layers": 12,
+    "dropout": 0.0,
+    "positions": "learned",
+    "eps": 1e-6,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "ti16": {**_SIXTEEN, "d_model": 192, "n_heads": 3, "d_ff": 768},
     "s16": {**_SIXTEEN, "d_model": 384, "n_heads": 6, "d_ff": 1536},

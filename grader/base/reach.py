@@ -167,9 +167,13 @@ def _imports(
 ) -> Iterator[tuple[str, Symbol]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield alias.asname or alias.name.split(".")[0], (
-                alias.name if alias.asname else alias.name.split(".")[0], "*",
-            )  # fmt: skip
+            yield (
+                alias.asname or alias.name.split(".")[0],
+                (
+                    alias.name if alias.asname else alias.name.split(".")[0],
+                    "*",
+                ),
+            )
         return
     above = name.split(".")[: len(name.split(".")) - node.level + package] if node.level else []
     base = ".".join([*above, *([node.module] if node.module else [])])

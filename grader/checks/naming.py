@@ -23,9 +23,11 @@ def explained(verdicts: Sequence[bool | None], known: Mapping[str, Seen]) -> tup
     fits = [
         name
         for name, seen in known.items()
-        if all(None in (verdict, own) or (verdict == own and same)
-               for verdict, (own, same) in zip(verdicts, seen, strict=False))
-    ]  # fmt: skip
+        if all(
+            None in (verdict, own) or (verdict == own and same)
+            for verdict, (own, same) in zip(verdicts, seen, strict=False)
+        )
+    ]
     single = [name for name in known if AND not in name]
     alone = [name for name in fits if AND not in name]
     composed = [

@@ -219,10 +219,15 @@ class Records:
             for sketch, value in known
         ]
         frames += [
-            pack({"seed": seed, "mistake": mistake,
-                  "parts": [(passed, vars(sketch)) for passed, sketch in parts]})
+            pack(
+                {
+                    "seed": seed,
+                    "mistake": mistake,
+                    "parts": [(passed, vars(sketch)) for passed, sketch in parts],
+                }
+            )
             for (seed, mistake), parts in self.mistakes.items()
-        ]  # fmt: skip
+        ]
         sized = b"".join(struct.pack(">I", len(frame)) + frame for frame in frames)
         return gzip.compress(sized, mtime=0)
 

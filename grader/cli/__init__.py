@@ -23,8 +23,12 @@ from grader.cli.common import REFUSED, Command, any_console, commands, visible
 
 Handler = Callable[[argparse.Namespace], int]
 _OF_FILES = (
-    FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError,
-)  # fmt: skip
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+)
 # Errors that name no file but come from the machine: a full or read-only disk, a port in use, and a
 # reader of the output that has closed it, such as `head`.
 _OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EADDRINUSE, errno.EPIPE)

@@ -159,8 +159,9 @@ def _judges(arguments: argparse.Namespace, course: Path) -> Iterator[Pool | Clus
             yield judges
         return
     if arguments.jobs is not None:
-        raise Refused("--jobs concerns this machine only: start as many workers for --scheduler as"
-                      " you need")  # fmt: skip
+        raise Refused(
+            "--jobs concerns this machine only: start as many workers for --scheduler as you need"
+        )
     fast_imports.load("grader.classroom")
     from grader.judge.cluster import Cluster
 

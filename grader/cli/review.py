@@ -251,8 +251,13 @@ def run_defend(arguments: argparse.Namespace) -> int:
         for name, why in short.items()
     ]
     asked = sum(len(sheet.questions) for sheet in sheets.values())
-    facts = {"sheets": len(sheets), "made": len(todo), "questions": asked, "fewer": short,
-             "folder": str(defence.folder)}  # fmt: skip
+    facts = {
+        "sheets": len(sheets),
+        "made": len(todo),
+        "questions": asked,
+        "fewer": short,
+        "folder": str(defence.folder),
+    }
     line = f"{len(sheets)} sheets, {asked} questions, made now {len(todo)}: {defence.folder}"
     emit(arguments, facts, *lines, line)
     return 0

@@ -96,9 +96,11 @@ def run_prove(arguments: argparse.Namespace) -> int:
     text, key = proof.sign(proof.Proof(notebooks=notebooks, path=steps, **facts))
     write_whole(arguments.into, text)
     points = sum(sum(one.points.values()) for one in notebooks)
-    print(f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} earlier"
-          f" checks; its key begins {key}. Keep that with the file: it shows that the file is"
-          " yours.")  # fmt: skip
+    print(
+        f"{arguments.into}: {len(notebooks)} notebooks, {points:g} points, {len(steps)} earlier"
+        f" checks; its key begins {key}. Keep that with the file: it shows that the file is"
+        " yours."
+    )
     return 0
 
 
@@ -133,9 +135,14 @@ def run_verify(arguments: argparse.Namespace) -> int:
         lines.append(f"   answer: {question.answer}. {question.why}")
     points = sum(one.judged.score for one in verified)
     end = f"NOT verified: {len(faults)} faults" if faults else f"verified: {points:g} points"
-    facts = {"made": content.made, "name": content.name, "key": key, "points": points,
-             "notebooks": [one.data() for one in verified],
-             "path": [step.model_dump() for step in content.path]}  # fmt: skip
+    facts = {
+        "made": content.made,
+        "name": content.name,
+        "key": key,
+        "points": points,
+        "notebooks": [one.data() for one in verified],
+        "path": [step.model_dump() for step in content.path],
+    }
     # Any line may contain a stranger's text.
     emit(arguments, facts, *(plain(line, 2000) for line in lines), end)
     return FOUND_WRONG if faults else 0

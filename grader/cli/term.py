@@ -185,10 +185,14 @@ def run_export(arguments: argparse.Namespace) -> int:
 
     course, file = _course(arguments), arguments.file
     options = exporting.ExportOptions(
-        columns=_pairs(arguments.assignment), headers=_pairs(arguments.column),
-        encoding=arguments.encoding, scale=arguments.scale, unfinished=arguments.unfinished,
-        overwrite=arguments.overwrite, feedback=arguments.feedback,
-    )  # fmt: skip
+        columns=_pairs(arguments.assignment),
+        headers=_pairs(arguments.column),
+        encoding=arguments.encoding,
+        scale=arguments.scale,
+        unfinished=arguments.unfinished,
+        overwrite=arguments.overwrite,
+        feedback=arguments.feedback,
+    )
     exporter = exporting.Exporter(course, file, arguments.system, options, arguments.db)
     out = arguments.out or file.with_name(f"{file.stem}-upload{file.suffix}")
     written = [] if arguments.dry_run else exporter.apply(out)

@@ -112,10 +112,14 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
             letters([options.index(n) for n in fallen]),
             reasons,
             [properties[n].says for n in options],
-            facts={"first": change.first, "last": change.last, "now": change.now,
-                   "fallen": [properties[n].name for n in fallen],
-                   "kept": [properties[n].name for n in options if n not in fallen]},
-        )  # fmt: skip
+            facts={
+                "first": change.first,
+                "last": change.last,
+                "now": change.now,
+                "fallen": [properties[n].name for n in fallen],
+                "kept": [properties[n].name for n in options if n not in fallen],
+            },
+        )
 
 
 def _traced(bench: Bench, draw: random.Random) -> Iterator[tuple[Input, Trace]]:

@@ -70,9 +70,11 @@ def _with_code(text: str) -> Markup:
 
 def _exercise(judged: Judged, mark: Mark, url: str) -> dict[str, Any]:
     shown = {
-        "mark": mark, "title": title_of(judged.notebook, mark.grade_id),
-        "source": answer_of(judged, mark), "report": mark.report,
-    }  # fmt: skip
+        "mark": mark,
+        "title": title_of(judged.notebook, mark.grade_id),
+        "source": answer_of(judged, mark),
+        "report": mark.report,
+    }
     if mark.report is None:
         return shown
     chapter = f"{course().pages}/{find(mark.report.exercise).chapter}"

@@ -91,8 +91,15 @@ class Marker:
     def failed(self, task: Task, reason: str) -> tuple[Verdict, Files]:
         """No grade."""
         notes = list(task.came_with.notes)
-        verdict = Verdict(task.student, task.key, None, self.assignment.points, notes=notes,
-                          reason=reason, engine=self.engine)  # fmt: skip
+        verdict = Verdict(
+            task.student,
+            task.key,
+            None,
+            self.assignment.points,
+            notes=notes,
+            reason=reason,
+            engine=self.engine,
+        )
         page = feedback.page(self.assignment.name, task.student, None, self.url, reason=reason)
         return verdict, {"feedback": page}
 

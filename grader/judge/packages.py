@@ -69,8 +69,11 @@ def others() -> set[str]:
     """
     needed = list(required())
     homes = {Path(str(one.locate_file(""))) for one in needed}
-    copies = (d for d in importlib.metadata.distributions()
-              if homes & {*Path(str(d.locate_file(""))).parents})  # fmt: skip
+    copies = (
+        d
+        for d in importlib.metadata.distributions()
+        if homes & {*Path(str(d.locate_file(""))).parents}
+    )
     there = {canonicalize_name(distribution.name) for distribution in (*needed, *copies)}
     return {
         name

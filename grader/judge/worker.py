@@ -128,8 +128,9 @@ class Shell(ZMQInteractiveShell):
             raise OSError("Background processes not supported.")
         command = ["/bin/sh", "-c", self.var_expand(cmd, depth=1)]
         try:
-            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT) as process:  # fmt: skip
+            with subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            ) as process:
                 assert process.stdout is not None
                 # A flood is read to its end, so that the command can finish, but not kept.
                 while part := os.read(process.stdout.fileno(), 2**16):
@@ -142,8 +143,9 @@ class Shell(ZMQInteractiveShell):
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
         name = getattr(etype, "__name__", "Error")
-        self.raised.append({"output_type": "error", "ename": name, "evalue": _text(evalue),
-                            "traceback": stb})  # fmt: skip
+        self.raised.append(
+            {"output_type": "error", "ename": name, "evalue": _text(evalue), "traceback": stb}
+        )
 
     async def cell(self, source: str) -> list[dict[str, Any]]:
         """Run one cell as a kernel does, inside a loop; its outputs as nbformat has them."""

@@ -105,10 +105,12 @@ class Collector:
             if when is None:
                 look.append(f"{student}: marked late, not how late; --late-at gives it a time")
         # Modules of their own, and their part in the class's experiment.
-        modules = {f"{e.stem}{Path(e.file).suffix}": e.path
-                   for e in sorted(files, key=lambda e: e.turn)
-                   if (e.file.endswith(".py") and e.stem.isidentifier())
-                   or (e.file.endswith(".json") and e.stem == "experiment")}  # fmt: skip
+        modules = {
+            f"{e.stem}{Path(e.file).suffix}": e.path
+            for e in sorted(files, key=lambda e: e.turn)
+            if (e.file.endswith(".py") and e.stem.isidentifier())
+            or (e.file.endswith(".json") and e.stem == "experiment")
+        }
         if len(modules) > MAX_MODULES:
             raise Refused(f"{len(modules)} modules beside it, at most {MAX_MODULES} are read")
         return HandIn(notebook, {**modules, f"{self.name}.ipynb": notebook.path}, when)

@@ -76,8 +76,10 @@ class Exporter:
         self.course, self.system, self.options = course, system, options
         self.form = SYSTEMS[system]
         if options.feedback and not self.form.page:
-            raise Refused(f"{self.form.title} takes no pages of feedback back in one go: leave out"
-                          f" --feedback; they lie in {course / 'feedback'}")  # fmt: skip
+            raise Refused(
+                f"{self.form.title} takes no pages of feedback back in one go: leave out"
+                f" --feedback; they lie in {course / 'feedback'}"
+            )
         self.people = People(course, system, db)
         scores = _scores(course, db, options.columns) if self.people.gradebook else {}
         if not scores:
@@ -134,16 +136,20 @@ class Exporter:
         table = self.table
         rows: dict[str, tuple[int, dict[str, str]]] = {}
         if all(table.find(self.headers.get(f, ())) is None for f in TOLD):
-            raise Refused(f"{table.path}: no column says who a row is about; is it an export of"
-                          f" {self.form.title}? For headers in another language: --column"
-                          " FIELD=HEADER")  # fmt: skip
+            raise Refused(
+                f"{table.path}: no column says who a row is about; is it an export of"
+                f" {self.form.title}? For headers in another language: --column"
+                " FIELD=HEADER"
+            )
         for line in range(self.head, len(table.rows)):
             fields = csv_table.fields(table, line, self.headers)
             key = next((fields[f] for f in (*KEYS, *TOLD) if fields.get(f)), "")
             student, how = self.people.find(fields)
             if student in rows:
-                raise Refused(f"{table.path}, rows {rows[student][0] + 1} and {line + 1} are both"
-                              f" {plain(student)}. Nothing was written")  # fmt: skip
+                raise Refused(
+                    f"{table.path}, rows {rows[student][0] + 1} and {line + 1} are both"
+                    f" {plain(student)}. Nothing was written"
+                )
             if student:
                 rows[student] = (line, fields)
                 if how == "name":
@@ -160,8 +166,9 @@ class Exporter:
         matches = ((n, form.score.fullmatch(name)) for n, name in enumerate(table.header))
         titles = {n: m["title"] for n, m in matches if m}
         if form.column and len(known) > 1:
-            raise Refused(f"{table.path} is about one assignment: say which, such as --assignment"
-                          f" {known[0]}")  # fmt: skip
+            raise Refused(
+                f"{table.path} is about one assignment: say which, such as --assignment {known[0]}"
+            )
         columns, among = {}, plain(", ".join(titles.values()), 500)
         for name in known:
             column = wanted.get(name) or form.column
@@ -170,11 +177,15 @@ class Exporter:
             if len(places) == 1:
                 columns[name] = places[0]
             elif places or wanted:
-                raise Refused(f"{table.path}: {len(places) or 'no'} columns for {column or name};"
-                              f" say --assignment {name}=TITLE with one of: {among}")  # fmt: skip
+                raise Refused(
+                    f"{table.path}: {len(places) or 'no'} columns for {column or name};"
+                    f" say --assignment {name}=TITLE with one of: {among}"
+                )
         if not columns:
-            raise Refused(f"{table.path}: no column is called like {' or '.join(known)}; say"
-                          f" --assignment NAME=TITLE with one of: {among}")  # fmt: skip
+            raise Refused(
+                f"{table.path}: no column is called like {' or '.join(known)}; say"
+                f" --assignment NAME=TITLE with one of: {among}"
+            )
         return columns
 
     def _told(self, column: int, said: Mapping[str, str]) -> str:
@@ -187,8 +198,10 @@ class Exporter:
         maximum = self._told(column, said)
         most, points = self.read(maximum), score.points
         if most is None and any(letter.isdecimal() for letter in maximum):
-            raise Refused(f"{self.table.path}: {self.table.header[column]!r} has {plain(maximum)!r}"
-                          " points there, which is no number")  # fmt: skip
+            raise Refused(
+                f"{self.table.path}: {self.table.header[column]!r} has {plain(maximum)!r}"
+                " points there, which is no number"
+            )
         if most is not None and abs(most - score.most) > NEAR:
             if not (self.options.scale and most > 0 and score.most > 0):
                 raise Refused(
@@ -285,8 +298,10 @@ def _scores(course: Path, db: str, wanted: Mapping[str, str]) -> dict[str, dict[
     with gradebook.open_gradebook(course, db) as book:
         names = [assignment.name for assignment in book.assignments]
         if unknown := sorted(set(wanted) - set(names)):
-            raise Refused(f"the gradebook has no assignment {', '.join(unknown)}; it has"
-                          f" {', '.join(names) or 'none'}")  # fmt: skip
+            raise Refused(
+                f"the gradebook has no assignment {', '.join(unknown)}; it has"
+                f" {', '.join(names) or 'none'}"
+            )
         return {
             name: {
                 s.student.id: Score(

@@ -114,8 +114,10 @@ def _rows(
                 before[several] = list(dict.fromkeys([*before[several], *fields[several]]))
     if not merged:
         columns = ", ".join(h for f in KEYS for h in headers.get(f, ()))
-        raise Refused(f"{table.path}: nobody in it has an id; wanted one of the columns {columns};"
-                      f" it has {plain(', '.join(table.header))}")  # fmt: skip
+        raise Refused(
+            f"{table.path}: nobody in it has an id; wanted one of the columns {columns};"
+            f" it has {plain(', '.join(table.header))}"
+        )
     return merged
 
 
@@ -130,8 +132,11 @@ def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
 
 
 def _person(old: Mapping[str, Any], said: Mapping[str, Any], system: str) -> dict[str, Any]:
-    about = {f: said[f] for f in ("name", "last", "first", "email", "sections", "groups")
-             if f in said and (said[f] or f == "groups")}  # fmt: skip
+    about = {
+        f: said[f]
+        for f in ("name", "last", "first", "email", "sections", "groups")
+        if f in said and (said[f] or f == "groups")
+    }
     keys = old.get("keys", {})
     own = {f: said[f] for f in KEYS if f != "email" and said.get(f)}
     return {**old, **about, "keys": {**keys, system: {**keys.get(system, {}), **own}}}
@@ -181,8 +186,12 @@ def apply(course: Path, found: Import, db: str = "") -> None:
                 book.db.add(row)
                 last, first = _parts(person)
                 own = person["keys"][found.system]
-                about = (first, last, person.get("email", ""),
-                         own.get("key") or own.get("number", ""))  # fmt: skip
+                about = (
+                    first,
+                    last,
+                    person.get("email", ""),
+                    own.get("key") or own.get("number", ""),
+                )
                 for column, value in zip(roster.ABOUT, about, strict=True):
                     if value:
                         # nbgrader writes tables without quotes, and spreadsheets run formulas;

@@ -106,8 +106,11 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
             write_whole(journal, json.dumps([old, new]))
         moved = _move(course, old, new)
         known_there = facts(course)
-        tables = [known_there["students"], *known_there["collected"].values(),
-                  *known_there["sent"].values()]  # fmt: skip
+        tables = [
+            known_there["students"],
+            *known_there["collected"].values(),
+            *known_there["sent"].values(),
+        ]
         for table in tables:
             if old in table:
                 table[new] = {**table.pop(old), **table.get(new, {})}

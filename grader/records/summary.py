@@ -138,8 +138,10 @@ def text(facts: dict[str, Any]) -> str:
         lines += ["", f"graded by another version of the course: {old}; to see what this one says:"]
         lines.append(f"  course regrade {facts['assignment']}")
     mean = "-" if facts["mean"] is None else f"{facts['mean']:.2f}"
-    lines += ["", f"graded {facts['graded']} of {facts['submissions']}, mean {mean} of {top:g}"
-              " points"]  # fmt: skip
+    lines += [
+        "",
+        f"graded {facts['graded']} of {facts['submissions']}, mean {mean} of {top:g} points",
+    ]
     # Names of folders and files are strangers' words; on a terminal they could be commands.
     return "\n".join(plain(line, 1000) for line in "\n".join(lines).split("\n"))
 

@@ -86,9 +86,14 @@ class VerdictStore:
             answers = old.answers if old else {}
             changed = [i for i, digest in verdict.answers.items() if answers.get(i) != digest]
             gradebook.write(
-                self.gradebook(), self.name, student, verdict.exercises, changed,
-                unanswered=verdict.unanswered, submitted=came_with.submitted,
-            )  # fmt: skip
+                self.gradebook(),
+                self.name,
+                student,
+                verdict.exercises,
+                changed,
+                unanswered=verdict.unanswered,
+                submitted=came_with.submitted,
+            )
         graded, page = (self.path(folder, student).parent for folder in ENDINGS)
         for name, content in came_with.files.items():
             for place in (graded, page):

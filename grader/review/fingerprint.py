@@ -133,10 +133,16 @@ def passages(
     """Where two answers agree: beginnings and ends in the text of each, in order."""
     _, _, slices = compare_files(one, other)
     first, second = (
-        _joined([(row[int(a)].start, row[min(int(b), len(row)) - 1].end)
-                 for a, b in zip(*part, strict=True)]) if len(part) else []
+        _joined(
+            [
+                (row[int(a)].start, row[min(int(b), len(row)) - 1].end)
+                for a, b in zip(*part, strict=True)
+            ]
+        )
+        if len(part)
+        else []
         for part, row in zip(slices, tokens, strict=True)
-    )  # fmt: skip
+    )
     return first, second
 
 

@@ -176,8 +176,10 @@ def _exchange(
     if not exchange.shared and inbound.stat().st_mode & _OTHERS != _OTHERS:
         yield Remark(f"students cannot hand in: `chmod o+wx {inbound}`")
     if not exchange.shared and inbound.stat().st_mode & stat.S_IROTH:
-        yield Remark(f"{inbound} can be listed by everybody, so students find and read each other's"
-                     f" submissions: `chmod o-r {inbound}`")  # fmt: skip
+        yield Remark(
+            f"{inbound} can be listed by everybody, so students find and read each other's"
+            f" submissions: `chmod o-r {inbound}`"
+        )
     hand_ins, odd = handed_in(inbound)
     loose = [
         h.path.name
@@ -186,11 +188,15 @@ def _exchange(
         if not path.is_symlink() and path.stat().st_mode & stat.S_IWOTH
     ]
     if loose := list(dict.fromkeys(loose)):
-        yield Remark(f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
-                     " ask whoever it belongs to whether it is theirs")  # fmt: skip
+        yield Remark(
+            f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
+            " ask whoever it belongs to whether it is theirs"
+        )
     if odd:
-        yield Remark(f"{inbound}: {_list(odd)} is no submission's name, and `nbgrader collect` ends"
-                     " there: move it away")  # fmt: skip
+        yield Remark(
+            f"{inbound}: {_list(odd)} is no submission's name, and `nbgrader collect` ends"
+            " there: move it away"
+        )
     yield from _whole(hand_ins)
     yield from _clocks(hand_ins)
     yield from _waiting(course, hand_ins, assignments)

@@ -101,8 +101,12 @@ def compare(
             " submission with answers"
         )
     solution = own(solution_cells(assignment.solution))
-    holders = Counter((i, run) for answers in class_.values() for i, a in answers.items()
-                      for run in a.print_.hashes)  # fmt: skip
+    holders = Counter(
+        (i, run)
+        for answers in class_.values()
+        for i, a in answers.items()
+        for run in a.print_.hashes
+    )
 
     def share(one: dict[str, Answer], other: dict[str, Answer]) -> float:
         def weight(runs: Iterable[tuple[str, int]]) -> float:
@@ -119,11 +123,18 @@ def compare(
         everybody = {**class_, SOLUTION: solution}
         shares = [(share(everybody[a], everybody[b]), a, b) for a, b in candidates]
         chosen = sorted((f for f in shares if f[0] >= least), key=lambda f: (-f[0], f[1:]))
-        return [AlikePair((a, b), shared, _matches(everybody[a], everybody[b]))
-                for shared, a, b in chosen[:most]]  # fmt: skip
+        return [
+            AlikePair((a, b), shared, _matches(everybody[a], everybody[b]))
+            for shared, a, b in chosen[:most]
+        ]
 
-    return Similarities(name, len(class_), listed(combinations(class_, 2)),
-                  listed((student, SOLUTION) for student in class_), left_out)  # fmt: skip
+    return Similarities(
+        name,
+        len(class_),
+        listed(combinations(class_, 2)),
+        listed((student, SOLUTION) for student in class_),
+        left_out,
+    )
 
 
 def fingerprints(

@@ -143,8 +143,10 @@ class WrittenQuestion:
         try:
             notebook = nbformat.v4.reads(path.read_text(encoding="utf-8"))
         except (ValueError, KeyError, AttributeError) as error:
-            raise Refused(f"{path}: {error}. The file is damaged: remove {path.parent}, and `course"
-                          f" grade {self.name}` writes it again") from None  # fmt: skip
+            raise Refused(
+                f"{path}: {error}. The file is damaged: remove {path.parent}, and `course"
+                f" grade {self.name}` writes it again"
+            ) from None
         own = [c.source for c in notebook.cells if is_solution(c) and id_of(c) == self.cell]
         text = "\n\n".join([*own, *written_beside(notebook, self.release, self.cell)])
         remark = next(c.manual_comment for c in grade.notebook.comments if c.name == self.cell)

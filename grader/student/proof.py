@@ -93,8 +93,9 @@ def read_path(home: Path, exercises: set[str]) -> list[Step]:
     try:
         steps = [Step(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
     except FileNotFoundError:
-        raise Refused(f"there is no path: `touch {path}` makes every check from now on write a"
-                      " line there") from None  # fmt: skip
+        raise Refused(
+            f"there is no path: `touch {path}` makes every check from now on write a line there"
+        ) from None
     except (ValueError, TypeError) as error:
         raise Refused(f"{path} is damaged: {parsing.plain(str(error))}") from None
     return [step for step in steps if step.exercise in exercises][-MOST_STEPS:]

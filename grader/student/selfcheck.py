@@ -94,9 +94,14 @@ class Rehearsal:
 
     def data(self) -> dict[str, Any]:
         """The same as plain data."""
-        return {"points": self.points, "max_points": self.max_points, "notes": self.notes,
-                "exercises": self.reports, "by_hand": self.by_hand,
-                "unwritten": self.unwritten}  # fmt: skip
+        return {
+            "points": self.points,
+            "max_points": self.max_points,
+            "notes": self.notes,
+            "exercises": self.reports,
+            "by_hand": self.by_hand,
+            "unwritten": self.unwritten,
+        }
 
 
 def read(path: Path) -> parsing.Submission:

@@ -104,8 +104,9 @@ def verify(
             if points > earned:
                 result.faults.append(f"{exercise}: the file claims {points:g}, it earns {earned:g}")
         if own := [*_published(judged, assignment)]:
-            result.remarks.append("the course's published solutions, names and layout aside:"
-                                  f" {', '.join(own)}")  # fmt: skip
+            result.remarks.append(
+                f"the course's published solutions, names and layout aside: {', '.join(own)}"
+            )
         steps = [step for step in proof.path if step.exercise in reports]
         result.faults += _out_of_order(steps, now)
         # Drawn anew each time, so that none can be forged in safety.

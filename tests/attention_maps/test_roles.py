@@ -72,17 +72,21 @@ def test_a_previous_token_head_finds_subjects_by_counting():
 
 
 def test_padding_does_not_count():
-    longer = collate_text([*SENTENCES, max(annotated_text(300, 2), key=lambda s: len(s.tokens))],
-                          Vocabulary.of(s.tokens for s in SENTENCES))  # fmt: skip
+    longer = collate_text(
+        [*SENTENCES, max(annotated_text(300, 2), key=lambda s: len(s.tokens))],
+        Vocabulary.of(s.tokens for s in SENTENCES),
+    )
     extra = longer.tokens.shape[1] - LENGTH
     assert extra > 0
     even = longer.keep / longer.keep.sum(1, keepdim=True)
     weights = even[None, :24, None, None].expand(1, 24, 1, longer.tokens.shape[1], -1)
     first = type(longer)(
-        longer.tokens[:24], longer.keep[:24],
+        longer.tokens[:24],
+        longer.keep[:24],
         {k: v[:24] for k, v in longer.relations.items()},
-        {k: v[:24] for k, v in longer.marks.items()}, longer.clauses[:24],
-    )  # fmt: skip
+        {k: v[:24] for k, v in longer.marks.items()},
+        longer.clauses[:24],
+    )
     padded = head_roles(weights, first)
     for name in ("separators", "rare", "entropy", "clause", "previous"):
         torch.testing.assert_close(padded[name][0, 0], ROLES[name][0, 0])

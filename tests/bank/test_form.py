@@ -28,20 +28,26 @@ FREE = {
     "swin.relative_index": {"looks up": "its sentence is on the dtype; any numbering is right"},
     "cheaper.mix_keys": {"nothing": "its sentence is on a sentence of zeros"},
     "seq2seq.read_both_ways": {"after the end": "its sentence is on what is exactly 0"},
-    "informer.opposite_rows": {"by the first": "any pair of rows will do",
-                               "by the second": "any pair of rows will do",
-                               "impossible": "None is the only answer"},
+    "informer.opposite_rows": {
+        "by the first": "any pair of rows will do",
+        "by the second": "any pair of rows will do",
+        "impossible": "None is the only answer",
+    },
     "space.grid_positions": {"halves": "any code that has the halves will do"},
-    "space.repaired_sum": {"distinct": "any code whose sums differ will do",
-                           "a sum": "any code whose sums differ will do",
-                           "thin": "any code whose sums differ will do"},
+    "space.repaired_sum": {
+        "distinct": "any code whose sums differ will do",
+        "a sum": "any code whose sums differ will do",
+        "thin": "any code whose sums differ will do",
+    },
     "seeing.break_distance": {"rows and columns": "any example will do"},
-    "relative.alibi_reach": {"eight heads": "within one key; whole keys are compared in a row",
-                             "other heads": "within one key; whole keys are compared in a row",
-                             "short past": "within one key; whole keys are compared in a row"},
+    "relative.alibi_reach": {
+        "eight heads": "within one key; whole keys are compared in a row",
+        "other heads": "within one key; whole keys are compared in a row",
+        "short past": "within one key; whole keys are compared in a row",
+    },
     "transformer.next_distribution": {"nucleus": "it counts tokens; another row compares them"},
     "informer.forecast_windows": {"consecutive": "it compares windows; another row their scale"},
-}  # fmt: skip
+}
 
 
 def rolled(value):
@@ -84,8 +90,12 @@ def changed(value, way):
 def key(value):
     tensors = [v for v in value if isinstance(v, Tensor) and v.is_floating_point()]
     usual = all(v.isfinite().all() and (v.abs() < 10).all() for v in tensors)
-    return str([(v.dtype if usual else "", v.double().tolist()) if isinstance(v, Tensor) else v
-                for v in value])  # fmt: skip
+    return str(
+        [
+            (v.dtype if usual else "", v.double().tolist()) if isinstance(v, Tensor) else v
+            for v in value
+        ]
+    )
 
 
 class OnceWrong(AnswerProxy):

@@ -289,8 +289,12 @@ def test_formulas_are_shown_wherever_they_stand(tmp_path):
         for name in ("html_math_renderer", "nb_render_markdown_format")
     }
     extensions = {"course_math": "book/_ext", "course_lost": "book/_ext"}
-    small = {"title": "Small", "only_build_toc_files": True, "parse": whole["parse"],
-             "sphinx": {"local_extensions": extensions, "config": config}}  # fmt: skip
+    small = {
+        "title": "Small",
+        "only_build_toc_files": True,
+        "parse": whole["parse"],
+        "sphinx": {"local_extensions": extensions, "config": config},
+    }
     (root / "_config.yml").write_text(yaml.safe_dump(small))
     (root / "book" / "intro.md").write_text(SHOWN)
     build(root, echo=quiet)

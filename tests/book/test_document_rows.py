@@ -89,9 +89,14 @@ def put(folder, *entries):
 
 def test_a_row_gets_mean_spread_and_the_rules_verdict(tmp_path):
     big = CARD | {
-        "row": "big", "metric": "score", "value": 2, "setting": "elsewhere", "experiment": "toy",
-        "arm": "big", "conclusion": "big",
-    }  # fmt: skip
+        "row": "big",
+        "metric": "score",
+        "value": 2,
+        "setting": "elsewhere",
+        "experiment": "toy",
+        "arm": "big",
+        "conclusion": "big",
+    }
     printed = load_reported(put(tmp_path, PLAIN, big, CARD), RUNS, toy())
     small, large, nobody = rows(printed, RUNS, toy())
     assert (small.verdict, small.printed.value, small.n) == ("reference", None, 3)
@@ -138,8 +143,10 @@ def test_a_row_tells_what_it_is_compared_with_and_where_the_documents_difference
 
 
 def card_of(runs, **more):
-    own = [Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
-           for arm, value in (("small", 0.5), ("big", 1.5))]  # fmt: skip
+    own = [
+        Reported("lecture", "t", "a", "score", value, "s", "toy", arm, "big" * (arm == "big"))
+        for arm, value in (("small", 0.5), ("big", 1.5))
+    ]
     what = toy(**more)
     found = cards([*what.values()], runs, rows(own, runs, what))
     (card,) = [c for page in found.values() for c in page if c.settled.question.key == "big"]

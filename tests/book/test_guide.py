@@ -160,8 +160,9 @@ def test_the_way_in_a_terminal_is_followed_word_by_word(reader, page, serve):
             if line.startswith("course grade"):
                 reader.told = reader.said
                 if grades == 1:
-                    page.goto(serve(reader.folder / "feedback/ada/03_attention") +
-                              "03_attention.html")  # fmt: skip
+                    page.goto(
+                        serve(reader.folder / "feedback/ada/03_attention") + "03_attention.html"
+                    )
                     page.get_by_text("unscaled").first.wait_for()
                     page.screenshot(path=SCREENS / "feedback.png")
     assert grades == 2

@@ -131,10 +131,24 @@ def test_no_page_of_the_book_loses_a_cell():
 
 @pytest.mark.parametrize(
     "mark",
-    ["~~gone~~", "H~2~O", "x^2^ here", "==seen==", "- [ ] a task", "1. [x] a task", "> [!NOTE]",
-     "![fig](my figure.png)", "[text](my page.md)", "[[page]]", "it is :smile: here", "*[ML]: long",
-     r"so \(x\) is", "costs $5 today and $6 then", "$5 or 6 to $x$ of it"],
-)  # fmt: skip
+    [
+        "~~gone~~",
+        "H~2~O",
+        "x^2^ here",
+        "==seen==",
+        "- [ ] a task",
+        "1. [x] a task",
+        "> [!NOTE]",
+        "![fig](my figure.png)",
+        "[text](my page.md)",
+        "[[page]]",
+        "it is :smile: here",
+        "*[ML]: long",
+        r"so \(x\) is",
+        "costs $5 today and $6 then",
+        "$5 or 6 to $x$ of it",
+    ],
+)
 def test_a_mark_that_would_be_shown_as_typed_is_named_with_its_line(mark):
     assert [line for line, _ in typed(f"text\n\n{mark}\n\ntext\n")] == [3]
     for hidden in (f"```text\n{mark}\n```\n", f"say `{mark}` so\n"):
@@ -143,9 +157,20 @@ def test_a_mark_that_would_be_shown_as_typed_is_named_with_its_line(mark):
 
 @pytest.mark.parametrize(
     "text",
-    [r"a \$5 and \$6", "$x^{a}$ and $y^b$", "$a\n^b$ or $c^d$", "a ~ b ~ c", "[a](<b c.png>)",
-     "[a](b.png \"title\")", "{ref}`x:y`", "a == b == c", "[x] is no list", "8:30:15",
-     "$$\n[[1]]\n$$", "$5$ of $7 x$"],
-)  # fmt: skip
+    [
+        r"a \$5 and \$6",
+        "$x^{a}$ and $y^b$",
+        "$a\n^b$ or $c^d$",
+        "a ~ b ~ c",
+        "[a](<b c.png>)",
+        '[a](b.png "title")',
+        "{ref}`x:y`",
+        "a == b == c",
+        "[x] is no list",
+        "8:30:15",
+        "$$\n[[1]]\n$$",
+        "$5$ of $7 x$",
+    ],
+)
 def test_what_is_no_such_mark_is_left_alone(text):
     assert list(typed(text)) == []

@@ -47,10 +47,12 @@ def test_the_drawn_way_is_that_of_the_book(book):
     toc = [part for part in toc[1:] if "/chapters/" in part["chapters"][0]["file"]]
     drawn = [(part.title, list(part.chapters)) for part in start.PARTS]
     numbered = [
-        (part["caption"], sorted({int(page["file"].rpartition("/")[2][:2]) for page in
-                                  part["chapters"]}))
+        (
+            part["caption"],
+            sorted({int(page["file"].rpartition("/")[2][:2]) for page in part["chapters"]}),
+        )
         for part in toc
-    ]  # fmt: skip
+    ]
     assert drawn == numbered
     core = syllabus.core(book)
     assert [int(c.number) for c in core] == list(start.CORE)

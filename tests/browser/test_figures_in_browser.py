@@ -55,18 +55,35 @@ def drive(page, label, value):
 
 # Controls with their values, and how many different things they show.
 SETTINGS = {
-    "softmax-temperature": ({"head width": (0, 2, 5), "divide by": (True, False),
-                             "temperature": (0.1, 1.0, 4.0)}, 8),
-    "contrastive-matrix": ({"cooling": (0, 11, 20), "queries": ("images", "captions"),
-                            "is a hub": (True, False)}, 12),
+    "softmax-temperature": (
+        {"head width": (0, 2, 5), "divide by": (True, False), "temperature": (0.1, 1.0, 4.0)},
+        8,
+    ),
+    "contrastive-matrix": (
+        {"cooling": (0, 11, 20), "queries": ("images", "captions"), "is a hub": (True, False)},
+        12,
+    ),
     "paired-plans": ({"true difference": (0, 0.1), "spread": (0.01, 0.1), "pairs": (2, 20)}, 8),
     "deletion-test": ({"map of the class token": "0 5 17".split(), "grey patches": (0, 3, 16)}, 7),
     "attention-map-reader": ({"sentence": "0123", "layer": "02", "head": "13"}, 16),
-    "depth-explorer": ({"each sub-layer": tuple(FORMULAS), "measured": ("gradient", "diversity"),
-                        "blocks": (0, 3)}, 15),
-    "sinusoid-explorer": ({"position of the first": (0, 31), "channels": (2, 5), "base": (1, 4),
-                           "with cosines": (True, False)}, 9),
-}  # fmt: skip
+    "depth-explorer": (
+        {
+            "each sub-layer": tuple(FORMULAS),
+            "measured": ("gradient", "diversity"),
+            "blocks": (0, 3),
+        },
+        15,
+    ),
+    "sinusoid-explorer": (
+        {
+            "position of the first": (0, 31),
+            "channels": (2, 5),
+            "base": (1, 4),
+            "with cosines": (True, False),
+        },
+        9,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -345,8 +362,11 @@ def test_patches_are_counted_and_drawn_as_python_counts_them(shown):
             assert settle(page) == PatchOptions(patch_size=patch, d_model=width).text
             assert page.locator("figure g rect").count() == found["tokens"]
     told = page.locator("table tr").last.locator("td").all_inner_texts()
-    assert told == ["", f"{sum(found['parameters']) / 1e3:.0f}",
-                    f"{sum(found['multiplications']) / 1e6:.2f}"]  # fmt: skip
+    assert told == [
+        "",
+        f"{sum(found['parameters']) / 1e3:.0f}",
+        f"{sum(found['multiplications']) / 1e6:.2f}",
+    ]
 
 
 def test_shuffled_patches_agree_however_they_are_moved(shown):

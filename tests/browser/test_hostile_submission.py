@@ -39,9 +39,13 @@ def hostile(tmp_path_factory):
     notebook.cells[2:2] = [
         new_code_cell(snippets.LIVE_OUTPUT),
         new_markdown_cell(snippets.LIVE_TEXT),
-        new_markdown_cell("<script>alert('owned')</script", attachments={
-            "a.svg": {"image/svg+xml": base64.b64encode(b"<svg onload=alert(1)>").decode()}}),
-    ]  # fmt: skip
+        new_markdown_cell(
+            "<script>alert('owned')</script",
+            attachments={
+                "a.svg": {"image/svg+xml": base64.b64encode(b"<svg onload=alert(1)>").decode()}
+            },
+        ),
+    ]
     notebook.cells.append(new_code_cell(snippets.FORGED_OUTPUTS))
     submission = parsing.parse(nbformat.writes(notebook).encode())
     with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver:

@@ -101,8 +101,11 @@ def test_a_text_goes_on_with_what_a_reader_presses_draws_or_types(opened):
     page.get_by_label("layer").select_option(label="2")
     page.get_by_label("head").select_option(label="3")
     assert check(page)["inputs"] | {"tokens": [], "temperature": 0} == {
-        "tokens": [], "temperature": 0, "layer": 1, "head": 2,
-    }  # fmt: skip
+        "tokens": [],
+        "temperature": 0,
+        "layer": 1,
+        "head": 2,
+    }
     page.get_by_label("your beginning").fill("The king 7é")  # no token holds these two
     assert check(page)["inputs"]["tokens"] == load_writer().tokenizer.encode("The king ")
     page.get_by_role("button", name="Go on").click()
@@ -168,9 +171,11 @@ def test_a_word_is_drawn_as_often_as_its_probability_says(page):
     page.get_by_role("button", name="Draw a word").click()
     (word,) = check(page)["inputs"]["written"]
     before, total = 0.0, 0.0
-    for name, share in zip(page.evaluate(
-        "courseRuntime.translator(courseFiles.translator).target"), probabilities, strict=True
-    ):  # fmt: skip
+    for name, share in zip(
+        page.evaluate("courseRuntime.translator(courseFiles.translator).target"),
+        probabilities,
+        strict=True,
+    ):
         before, total = total, total + share
         if name == word:
             break
@@ -312,8 +317,11 @@ def test_a_series_is_forecast_and_parts_are_taken_away(opened):
         assert apart(after["line"], wanted["forecasts"]["line"]) < 1e-9
         page.get_by_label(label).check()
     page.get_by_text("The Informer's heads").click()
-    for title in ("encoder, layer 2, head 1", "decoder, self-attention, head 3",
-                  "cross-attention, head 4"):  # fmt: skip
+    for title in (
+        "encoder, layer 2, head 1",
+        "decoder, self-attention, head 3",
+        "cross-attention, head 4",
+    ):
         page.get_by_role("checkbox", name=f"{title} is on").uncheck()
         check(page)
     off = [["encoder", 1, 0], ["decoder", 0, 2], ["cross", 0, 3]]

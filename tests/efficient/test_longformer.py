@@ -53,8 +53,10 @@ def test_the_same_as_dense_masks_in_outputs_and_gradients(fused, positions, leng
     given = torch.tensor(positions)
     rows = positions if given.ndim == 2 else [positions] * B
     results = []
-    for call in (lambda x: attend(x, given, key_mask=key_mask),
-                 lambda x: dense(attend, x, rows, key_mask)):  # fmt: skip
+    for call in (
+        lambda x: attend(x, given, key_mask=key_mask),
+        lambda x: dense(attend, x, rows, key_mask),
+    ):
         leaf = x.clone().requires_grad_()
         out = call(leaf)
         attend.zero_grad()

@@ -195,8 +195,11 @@ def _history():
         return []
     log = subprocess.run(
         [git, "log", "--reverse", "-p", "--format=%x01%aI", "--", "course_lib/experiments"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     found, when = [], datetime.min
     for line in log.splitlines():
         if line.startswith("\x01"):

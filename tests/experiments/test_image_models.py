@@ -97,9 +97,12 @@ def test_a_picture_and_its_mirror_image_are_classified_together(tmp_path):
 
 @pytest.mark.parametrize(
     ("capabilities", "precision"),
-    [({"avx512_bf16": True}, torch.bfloat16), ({"avx512_bf16": False}, torch.float32),
-     ({"neon": True}, torch.float32)],
-)  # fmt: skip
+    [
+        ({"avx512_bf16": True}, torch.bfloat16),
+        ({"avx512_bf16": False}, torch.float32),
+        ({"neon": True}, torch.float32),
+    ],
+)
 def test_products_are_in_bfloat16_only_where_the_processor_has_them(
     monkeypatch, capabilities, precision
 ):

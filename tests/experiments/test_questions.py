@@ -121,8 +121,10 @@ def test_fresh_seeds_decide_alone_and_only_together():
 
 def test_arms_that_have_met_the_bound_can_not_be_told_apart():
     near = replace(BIG, bound=1.0)
-    (found,) = answers([near], [record(a, s, 0.97 + 0.01 * s * (a == "big"))
-                                for a in ("big", "small") for s in range(3)])  # fmt: skip
+    (found,) = answers(
+        [near],
+        [record(a, s, 0.97 + 0.01 * s * (a == "big")) for a in ("big", "small") for s in range(3)],
+    )
     assert found.verdict.outcome == "not testable"
     assert "a ceiling: both arms are within 0.1 of 1" in str(found)
     (low,) = answers([near], runs(0.2))

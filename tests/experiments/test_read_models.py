@@ -172,9 +172,13 @@ def test_weights_are_written_beside_the_record(tmp_path):
         return Outcome([DataUse("d", "v", "0" * 64)], [row], {"x": 1.0}, weights)
 
     what = Experiment(
-        "kept", "keeps weights", {"one": {}}, {"cpu": Size({"a": 1}, (0,), 1, "")}, train,
+        "kept",
+        "keeps weights",
+        {"one": {}},
+        {"cpu": Size({"a": 1}, (0,), 1, "")},
+        train,
         (),
-    )  # fmt: skip
+    )
     run(what, results_dir=tmp_path, runs_dir=tmp_path / "runs", report=lambda _: None)
     assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == [
         "one-cpu-0.json",
@@ -236,9 +240,13 @@ def test_probes_see_what_is_there_and_what_is_not():
         last = reader.model.encoder.norm(layers["3"])
     assert torch.allclose(reader.model.embed.logits(last), logits, atol=1e-4)
     found = reader_probes.probes(
-        reader.model, reader.vocabulary, task.batch, task.tokens,
-        (task.place, torch.zeros(120, dtype=torch.bool)), seed=0,
-    )  # fmt: skip
+        reader.model,
+        reader.vocabulary,
+        task.batch,
+        task.tokens,
+        (task.place, torch.zeros(120, dtype=torch.bool)),
+        seed=0,
+    )
     assert found["probe"]["plural, word"] == 1.0
     # All verbs called plural: nothing to be told, and nothing to be missed.
     assert found["probe"]["hidden verb, 0"] == found["probe_majority"]["hidden verb"] == 1.0

@@ -158,8 +158,11 @@ def test_experiments_are_well_formed():
     for name, what in EXPERIMENTS.items():
         assert get(name) is what and what.title
         assert what.sizes.keys() in (
-            {"cpu"}, {"day"}, {"cpu", "full"}, {"cpu", "day", "full"},
-        )  # fmt: skip
+            {"cpu"},
+            {"day"},
+            {"cpu", "full"},
+            {"cpu", "day", "full"},
+        )
         for size in what.sizes:
             assert len(what.sizes[size].seeds) >= 3 or name in ONE_OR_NONE
             for arm in what.arms:

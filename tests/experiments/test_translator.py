@@ -24,12 +24,15 @@ GERMAN = (
 )
 
 
-@pytest.mark.parametrize("said", [
-    ENGLISH,
-    ("A man is on the street.", "Two dogs run.", "Two dogs are on the grass in the street."),
-    ("The dog", "Two", ""),
-    ("man", "grass", "street"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        ENGLISH,
+        ("A man is on the street.", "Two dogs run.", "Two dogs are on the grass in the street."),
+        ("The dog", "Two", ""),
+        ("man", "grass", "street"),
+    ],
+)
 def test_the_sums_of_counts_give_the_score_of_sacrebleu(said):
     counts = bleu_counts(said, ENGLISH)
     expected = sacrebleu.corpus_bleu(said, [ENGLISH]).score
@@ -62,9 +65,13 @@ def test_an_arm_is_trained_and_measured(arm, tmp_path):
     shared = replace(translator.CPU, n_pieces=90, epochs=2, batch_size=2, beam_size=2)
     text = dict.fromkeys(("train", "valid", "test"), ParallelText(GERMAN, ENGLISH))
     job = Job(
-        arm, asdict(shared) | translator.ARMS[arm] | small, 0, torch.device("cpu"),
-        tmp_path / "c.safetensors", False,
-    )  # fmt: skip
+        arm,
+        asdict(shared) | translator.ARMS[arm] | small,
+        0,
+        torch.device("cpu"),
+        tmp_path / "c.safetensors",
+        False,
+    )
     outcome = translator.run_one(
         job, text, DataUse("made", "three", "0" * 64), aligned=1, asked=("Ein Hund.",)
     )
@@ -90,9 +97,12 @@ def test_the_longest_runs_that_all_arms_have_are_found():
     made = [
         replace(kept, arm=arm, size=size, seed=seed)
         for arm, size, seed in (
-            ("gru", "cpu", 0), ("gru", "cpu", 1), ("gru", "day", 0), ("transformer", "cpu", 1),
+            ("gru", "cpu", 0),
+            ("gru", "cpu", 1),
+            ("gru", "day", 0),
+            ("transformer", "cpu", 1),
         )
-    ]  # fmt: skip
+    ]
     found = translator.furthest(made, ["gru", "transformer"])
     assert [(r.size, r.seed) for runs in found.values() for r in runs] == [("cpu", 1)] * 2
     assert [r.size for r in translator.furthest(made, ["gru"])["gru"]] == ["day"]

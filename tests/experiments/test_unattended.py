@@ -68,9 +68,13 @@ def test_what_was_measured_counts_more_than_what_was_expected(tmp_path):
     todo = missing({"slow": slow, "other": toy("other", 1, said)}, results_dir=results)
     found = [(run.experiment.name, run.arm, run.minutes) for run in todo]
     assert found == [
-        *[("slow", "b", 0.5)] * 2, ("other", "a", 1), ("other", "b", 1), ("other", "a", 1),
-        ("other", "b", 1), ("slow", "a", 2),
-    ]  # fmt: skip
+        *[("slow", "b", 0.5)] * 2,
+        ("other", "a", 1),
+        ("other", "b", 1),
+        ("other", "a", 1),
+        ("other", "b", 1),
+        ("slow", "a", 2),
+    ]
 
 
 def test_a_dry_run_prints_the_bill_and_runs_nothing(tmp_path):
@@ -88,8 +92,14 @@ def until_the_alarm(job):
 
     model = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    fit(model, optimizer, batches, lambda m, x: m(x).square().mean(), epochs=9,
-        checkpoint=job.checkpoint)  # fmt: skip
+    fit(
+        model,
+        optimizer,
+        batches,
+        lambda m, x: m(x).square().mean(),
+        epochs=9,
+        checkpoint=job.checkpoint,
+    )
 
 
 def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path):
@@ -188,9 +198,12 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(tmp_path):
     command = ["run", "order-tasks", "--arms", QUICK, "--seeds", *map(str, range(40))]
     process = subprocess.Popen(
         [sys.executable, "-m", "course_lib.cli", *command, "--jobs", "2", "--results", tmp_path],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     while not list(tmp_path.glob("order-tasks/*.json")) and process.poll() is None:
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)

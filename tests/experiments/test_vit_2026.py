@@ -22,8 +22,9 @@ from course_lib.experiments.vit_ablations import make_model
 from course_lib.training import count_parameters
 
 D, H, L = 16, 2, 2
-SMALL = replace(CurrentRun(**EXPERIMENT.config("vit", "day")),
-                d_model=D, n_heads=H, n_layers=L, d_ff=32)  # fmt: skip
+SMALL = replace(
+    CurrentRun(**EXPERIMENT.config("vit", "day")), d_model=D, n_heads=H, n_layers=L, d_ff=32
+)
 PICTURES = torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 # What a change adds to the numbers of the plain transformer.
 ADDED = {
@@ -66,8 +67,11 @@ def test_an_arm_takes_a_step_that_moves_all_its_numbers(arm):
     training.optimizer(model).step()
     assert loss.isfinite()
     # Softmax does not see what is added to all scores of a query.
-    still = [name for name, value in model.named_parameters()
-             if value.numel() and torch.equal(value, before[name])]  # fmt: skip
+    still = [
+        name
+        for name, value in model.named_parameters()
+        if value.numel() and torch.equal(value, before[name])
+    ]
     assert all(name.endswith("k_proj.bias") for name in still), still
 
 
@@ -110,8 +114,9 @@ def test_registers_are_seen_by_patches_and_not_by_the_classifier():
     assert (weights[..., 4:, :4] > 0).all()
     assert torch.allclose(model(PICTURES), model.head(x[:, 4:].mean(1)), atol=1e-6)
     # What is behind the last block in a register changes nothing.
-    hook = model.norm.register_forward_hook(lambda _, __, out: out.index_fill(
-        1, torch.arange(4), 1e3))  # fmt: skip
+    hook = model.norm.register_forward_hook(
+        lambda _, __, out: out.index_fill(1, torch.arange(4), 1e3)
+    )
     with hook:
         assert torch.allclose(model(PICTURES), model.head(x[:, 4:].mean(1)), atol=1e-6)
 

@@ -167,11 +167,13 @@ def test_a_model_of_patches_is_counted_part_by_part(patch_size, d_model):
         part = name.split(".")[2 if name.startswith("blocks") else 0].removesuffix("_norm")
         held[
             {
-                "cls_token": "class, positions", "positions": "class, positions",
-                "patch_proj": "matrix E", "attention": "projections",
+                "cls_token": "class, positions",
+                "positions": "class, positions",
+                "patch_proj": "matrix E",
+                "attention": "projections",
                 "feed_forward": "feed-forward",
             }.get(part, "norm, head")
-        ] += numbers.numel()  # fmt: skip
+        ] += numbers.numel()
     assert found["parameters"] == [*held.values()]
     line = model.patch_proj.weight.shape[1]
     assert (found["tokens"], found["line"]) == (len(model.positions), line)

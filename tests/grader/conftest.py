@@ -309,8 +309,9 @@ class Machines:
         self.scheduler = self._run(on, "scheduler", "--host", host, "--port", port)
 
     def hire(self, *, on=()):
-        worker = self._run(on, "worker", self.address, "--nthreads", "1", "--no-nanny",
-                           "--memory-limit", "0")  # fmt: skip
+        worker = self._run(
+            on, "worker", self.address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0"
+        )
         self.workers.append(worker)
         return worker
 
@@ -318,9 +319,12 @@ class Machines:
         dask = Path(sys.executable).with_name("dask")
         with (self.folder / f"{command[0]}.log").open("ab") as log:
             return subprocess.Popen(
-                [*on, dask, *command, "--no-dashboard"], cwd=self.folder,
-                env={**os.environ, **self.environment}, stdout=log, stderr=log,
-            )  # fmt: skip
+                [*on, dask, *command, "--no-dashboard"],
+                cwd=self.folder,
+                env={**os.environ, **self.environment},
+                stdout=log,
+                stderr=log,
+            )
 
     def end(self):
         for process in [*self.workers, self.scheduler]:

@@ -77,8 +77,11 @@ def stock(root, tmp_path_factory):
 def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name):
     """`--force` deletes the folder first; no other text of a source's folder may come with it."""
     course, api = stock
-    shutil.copytree(root / "solutions" / name, course / "solutions" / name,
-                    ignore=shutil.ignore_patterns("*.ipynb"))  # fmt: skip
+    shutil.copytree(
+        root / "solutions" / name,
+        course / "solutions" / name,
+        ignore=shutil.ignore_patterns("*.ipynb"),
+    )
     for note in "AGENTS CLAUDE answers AGENDA COMMENTS README CLASSROOM_NOTES CLAUDE-2".split():
         (course / "solutions" / name / f"{note}.md").write_text("def answer", encoding="utf-8")
     released = course / "exercises" / name
@@ -88,8 +91,10 @@ def test_nbgraders_own_release_is_the_same_and_holds_no_answer(root, stock, name
         there = {p.relative_to(released).as_posix(): p for p in released.rglob("*") if p.is_file()}
         assert there.keys() == made.keys()
         assert all(there[f].read_text("utf-8") == made[f] for f in made if f.endswith(".md"))
-    theirs, ours = (nbformat.read(folder / name / f"{name}.ipynb", as_version=4)
-                    for folder in (course / "exercises", root / "exercises"))  # fmt: skip
+    theirs, ours = (
+        nbformat.read(folder / name / f"{name}.ipynb", as_version=4)
+        for folder in (course / "exercises", root / "exercises")
+    )
     assert [(c.source, c.metadata) for c in theirs.cells] == [
         (c.source, c.metadata) for c in ours.cells
     ]
@@ -176,14 +181,17 @@ def make(tmp_path, root, source):
             "has not the signature of its solution",
         ),
         ("def scaled_dot_product_attention", "def other", "no solution cell defines"),
-        ("{code-cell} ipython3\ncheck", "{code-cell} ipython3\n1\n```\n\n```python\ncheck",
-         "not followed by a check"),
+        (
+            "{code-cell} ipython3\ncheck",
+            "{code-cell} ipython3\n1\n```\n\n```python\ncheck",
+            "not followed by a check",
+        ),
         ("import math", "# given: course_lib.masks.nonsense", "nonsense"),
         ("# Test", "{{ exercise: attention.nonsense }}", "no exercise"),
         ("ipython3\ncheck", "ipython3\n---\nnbgrader: {points: 99}\n---\ncheck", "99 points, but"),
         ("mask=None):\n", "mask=None):\n  oops(\n", "cell 3"),
     ],
-)  # fmt: skip
+)
 def test_bad_edits_are_errors_that_say_where(tmp_path, root, old, new, words):
     assert old in SOURCE
     with pytest.raises(authoring.AuthoringError, match=words.replace("(", r"\(")):
@@ -284,9 +292,15 @@ def written(root, tmp_path):
 CHECK = 'check("attention.scaled_dot_product")'
 
 
-@pytest.mark.parametrize("sign", [
-    "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS", "### BEGIN MARK SCHEME", "### AUTOTEST x",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "### BEGIN HIDDEN TESTS",
+        "### END HIDDEN TESTS",
+        "### BEGIN MARK SCHEME",
+        "### AUTOTEST x",
+    ],
+)
 def test_what_nbgrader_would_hide_is_refused(written, sign):
     with pytest.raises(authoring.AuthoringError, match=r"cell \d+: .* would stand in the release"):
         written(lambda text: text.replace(CHECK, f"{sign}\nassert answer == 42\n{CHECK}"))
@@ -298,9 +312,14 @@ def test_a_mark_before_the_first_letter_changes_nothing(written):
     assert plain.points == marked.points > 0
 
 
-@pytest.mark.parametrize("name", [
-    "answers.json", "data/key.csv", "draft.ipynb",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "answers.json",
+        "data/key.csv",
+        "draft.ipynb",
+    ],
+)
 def test_what_nbgrader_would_copy_to_students_is_refused_by_name(written, tmp_path, name):
     assignment, path = written()
     for quiet in ("AGENDA.md", "helper.py", "__pycache__/x.pyc", f"{assignment.name}.ipynb"):

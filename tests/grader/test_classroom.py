@@ -86,9 +86,13 @@ def test_the_analysis_finds_in_the_notebooks_what_was_decided(course, root):
         scores = {find(i).grade_id: a.score for i, a in classes[verdict.student].items()}
         assert scores == {i: s for i, s in verdict.exercises.items() if i in scores}
         assert sum(scores.values()) == pytest.approx(verdict.score)
-        assert all(verdict.exercises[find(i).grade_id] == pytest.approx(
-            min(a.worth, sum(p.points for p in find(i).properties if a.held[p.name])))
-            for i, a in classes[verdict.student].items())  # fmt: skip
+        assert all(
+            verdict.exercises[find(i).grade_id]
+            == pytest.approx(
+                min(a.worth, sum(p.points for p in find(i).properties if a.held[p.name]))
+            )
+            for i, a in classes[verdict.student].items()
+        )
 
 
 def test_a_second_run_does_nothing(course):

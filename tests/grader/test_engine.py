@@ -23,10 +23,13 @@ def of_any(root):
 
 
 def test_what_marks_and_what_an_exercise_reaches_decides(of_one, of_any):
-    marking = {"checks/compare.py", "checks/operator_list.txt", "judge/worker.py",
-               "feedback.html"}  # fmt: skip
-    asked = {"bank/attention/score_moments.py", "scaling.py", "plots.py",
-             "bank/attention/score_moments_answers.py"}  # fmt: skip
+    marking = {"checks/compare.py", "checks/operator_list.txt", "judge/worker.py", "feedback.html"}
+    asked = {
+        "bank/attention/score_moments.py",
+        "scaling.py",
+        "plots.py",
+        "bank/attention/score_moments_answers.py",
+    }
     assert {*marking, *asked, f"solutions/{NAME}/{NAME}.md"} <= of_one <= of_any
 
 
@@ -37,8 +40,11 @@ def test_what_answers_are_compared_with_decides(of_any):
 
 
 def test_what_another_assignment_reaches_decides_there_only(of_one, of_any):
-    others = {"bank/masks/causal_mask_answers.py", "training/loop.py",
-              "solutions/05_masks/05_masks.md"}  # fmt: skip
+    others = {
+        "bank/masks/causal_mask_answers.py",
+        "training/loop.py",
+        "solutions/05_masks/05_masks.md",
+    }
     assert others <= of_any - of_one
 
 

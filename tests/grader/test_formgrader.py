@@ -48,8 +48,11 @@ def graded(tmp_path_factory, root, assignment, blank_gradebook):
     env = {**ENV, "JUPYTERHUB_API_TOKEN": "a-token"}
     done = subprocess.run(
         [BIN / "nbgrader", "autograde", NAME, "--create"],
-        cwd=course, env=env, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=course,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
     return course, done.stderr
 
 

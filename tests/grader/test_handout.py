@@ -70,9 +70,13 @@ def in_the_handout(folder, *command, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop(seeds.ENVIRONMENT, None)
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, text=True,
-        capture_output=True, **options,
-    )  # fmt: skip
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        text=True,
+        capture_output=True,
+        **options,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -282,8 +286,11 @@ def test_no_answer_is_in_it(given, root, tmp_path):
     for identifier in given.exercises:
         records = given.folder / f"course_lib/bank/{identifier.replace('.', '/')}.records"
         # An input that is asked for has no arguments: what is told of it would be the answer.
-        asked = [sketch for calls in Records.read(records.read_bytes()).calls.values()
-                 for sketch, _ in calls]  # fmt: skip
+        asked = [
+            sketch
+            for calls in Records.read(records.read_bytes()).calls.values()
+            for sketch, _ in calls
+        ]
         assert not (asked and find(identifier).any_size)
     parts = {path.relative_to(given.folder).parts for path in text}
     assert not any(part[0] in ("solutions", "tests") for part in parts)
@@ -361,8 +368,11 @@ def test_a_notebook_checks_itself_with_nothing_but_a_wheel(request, root, name, 
     environment = {**os.environ, "PYTHONPATH": str(site)}
     ran = subprocess.run(
         [sys.executable, "-c", CELLS, "n.ipynb", "out.json"],
-        cwd=alone, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=alone,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr
     library, points = json.loads((alone / "out.json").read_text())
     assert library.startswith(str(site))
@@ -391,9 +401,10 @@ def test_a_seed_of_ones_own_has_samples_of_its_own(handed, tmp_path):
     wrong = (
         "def masked_softmax(scores, mask=None, dim=-1):\n    return scores.exp() / scores.sum()\n"
     )
-    tables = [table for *_, table in graded(
-        handed.folder, [("masks.masked_softmax", wrong)] * 12, tmp_path
-    )]  # fmt: skip
+    tables = [
+        table
+        for *_, table in graded(handed.folder, [("masks.masked_softmax", wrong)] * 12, tmp_path)
+    ]
     assert 1 < len(set(tables)) <= len(SEEDS)
 
 
@@ -434,9 +445,11 @@ class TestTheFolder:
         file = tmp_path / "file"
         file.write_text("a file")
         for folder, why in (
-            (other, "something else than a handout"), (file, "is no folder"),
-            (root, "holds the course itself"), (root.parent, "holds the course itself"),
-        ):  # fmt: skip
+            (other, "something else than a handout"),
+            (file, "is no folder"),
+            (root, "holds the course itself"),
+            (root.parent, "holds the course itself"),
+        ):
             code, _, err = self.run(capsys, folder, "03")
             assert code == 2 and why in err and err.count("\n") == 1
         assert "there are 00_start" in self.run(capsys, tmp_path / "new", "77")[2]

@@ -173,8 +173,9 @@ def test_a_killed_run_leaves_what_people_wrote_and_is_finished(
             assert notebook.late_submission_penalty == 1.5
 
 
-def test_a_worker_that_somebody_killed_is_tried_again(root, tmp_path, assignment, lasting,
-                                                      blank_gradebook, monkeypatch):  # fmt: skip
+def test_a_worker_that_somebody_killed_is_tried_again(
+    root, tmp_path, assignment, lasting, blank_gradebook, monkeypatch
+):
     from grader.judge import judge
 
     shutil.copy(blank_gradebook, tmp_path)

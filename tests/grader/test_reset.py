@@ -142,9 +142,13 @@ def test_a_notebook_without_ids_and_under_another_name(notebook, capsys):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(None, "there is no file"), ("", "is empty"), ("{", "not a whole notebook"),
-     ('{"cells": []}', "of no assignment that is known")],
-)  # fmt: skip
+    [
+        (None, "there is no file"),
+        ("", "is empty"),
+        ("{", "not a whole notebook"),
+        ('{"cells": []}', "of no assignment that is known"),
+    ],
+)
 def test_what_is_no_notebook_of_ours_is_refused_in_a_line(content, why, tmp_path, capsys):
     path = tmp_path / "mine.ipynb"
     if content is not None:

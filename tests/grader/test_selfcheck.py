@@ -137,10 +137,12 @@ def test_what_ends_the_kernel_costs_only_itself(assignment, root, tmp_path, fata
         ("hello", "not a whole notebook"),
         ("{}", "not a notebook"),
         ('{"cells": []}', "no cell that checks"),
-        ('{"cells": [{"cell_type": "code", "source": "check(\\"attention.nothing\\")"}]}',
-         "did you mean"),
+        (
+            '{"cells": [{"cell_type": "code", "source": "check(\\"attention.nothing\\")"}]}',
+            "did you mean",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_notebook_is_refused_in_one_sentence(content, why, tmp_path, capsys):
     path = tmp_path / "mine.ipynb"
     if content is not None:

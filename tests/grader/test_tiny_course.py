@@ -106,8 +106,12 @@ def run(place, python):
     def run(*arguments):
         return subprocess.run(
             [executable, *map(str, arguments)],
-            cwd=place, env=environment, capture_output=True, text=True, timeout=900,
-        )  # fmt: skip
+            cwd=place,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
 
     return run
 

@@ -194,8 +194,9 @@ def test_parts_of_the_embedding_add_up():
     torch.testing.assert_close(
         embed(x, time),
         embed.values(x) + embed.time(time) + sinusoidal_positions(T, 16).double(),
-        rtol=0, atol=1e-6,
-    )  # fmt: skip
+        rtol=0,
+        atol=1e-6,
+    )
     assert embed.time.bias is not None
     bare = InformerEmbedding(small(time="none", positions="none"), max_len=24).double()
     torch.testing.assert_close(bare(x), bare.values(x))
@@ -220,9 +221,13 @@ def test_kinds_of_position_vectors():
 
 def test_layers_are_told_of_positions_once_for_all():
     told = {
-        "sinusoidal": {"positions"}, "legendre": {"positions"}, "learned": {"positions"},
-        "relative": {"bias"}, "rotary": {"rotate"}, "none": set(),
-    }  # fmt: skip
+        "sinusoidal": {"positions"},
+        "legendre": {"positions"},
+        "learned": {"positions"},
+        "relative": {"bias"},
+        "rotary": {"rotate"},
+        "none": set(),
+    }
     for kind, names in told.items():
         places = LayerPositions(small(positions=kind, positions_at="layers"), 24, causal=True)
         assert set(places(10)) == names

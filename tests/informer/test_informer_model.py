@@ -113,12 +113,17 @@ def test_every_kind_of_time(time, minutes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {}, {"mix": True}, {"distil": False}, {"delta_value": True}, {"positions": "rotary"},
-        {"positions": "relative"}, {"positions": "legendre", "positions_at": "layers"},
+        {},
+        {"mix": True},
+        {"distil": False},
+        {"delta_value": True},
+        {"positions": "rotary"},
+        {"positions": "relative"},
+        {"positions": "legendre", "positions_at": "layers"},
         {"positions_at": "layers", "terms": ("tp", "pt"), "rescale_terms": True},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_with_all_queries_active_it_is_the_full_model(changes):
     full = make(attention="full", **changes)
     sparse = make(rules=SparseRules(100), **changes)
@@ -165,9 +170,13 @@ def sensitivity(model):
 @pytest.mark.parametrize("delta", [False, True])
 def test_a_causal_decoder_lets_no_later_step_in(attention, positions, delta):
     model = make(
-        token_padding="causal", attention=attention, rules=SparseRules(1), positions=positions,
-        delta_value=delta, n_decoder_layers=2,
-    )  # fmt: skip
+        token_padding="causal",
+        attention=attention,
+        rules=SparseRules(1),
+        positions=positions,
+        delta_value=delta,
+        n_decoder_layers=2,
+    )
     assert sensitivity(model).tolist() == [False] * 11 + [True]
 
 

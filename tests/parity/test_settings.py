@@ -26,7 +26,7 @@ from course_lib.attention_maps import (
     relation_score,
     stripe_score,
     top_mass,
-)  # fmt: skip
+)
 from course_lib.calibration import reliability
 from course_lib.efficient import GatedDeltaAttention, PerformerAttention
 from course_lib.informer import Informer, InformerConfig
@@ -42,7 +42,7 @@ from course_lib.positions import (
     RelativeBias,
     WindowBias,
     mixed_angles,
-)  # fmt: skip
+)
 from course_lib.positions.previous import PlacedAttention, PreviousToken
 from course_lib.resnet import ResNet, ResNetConfig
 from course_lib.trained import Reader, ReaderConfig
@@ -164,10 +164,13 @@ def public_modules():
         if info.name.split(".")[1] not in machinery:
             module = importlib.import_module(info.name)
             yield from (
-                value for name, value in vars(module).items()
-                if inspect.isclass(value) and issubclass(value, nn.Module)
-                and value.__module__ == info.name and not name.startswith("_")
-            )  # fmt: skip
+                value
+                for name, value in vars(module).items()
+                if inspect.isclass(value)
+                and issubclass(value, nn.Module)
+                and value.__module__ == info.name
+                and not name.startswith("_")
+            )
 
 
 def test_every_public_module_is_among_the_cases():
@@ -247,10 +250,16 @@ def test_autocast_does_not_round_the_angles_of_learned_directions():
 @pytest.mark.parametrize(
     "name",
     [
-        "decoder_only, fast", "vit, fast", "interleaved_sequence, fast", "GPT", "MixedRotary",
-        "Informer positions=relative", "RelativeBias", "longformer, fast",
+        "decoder_only, fast",
+        "vit, fast",
+        "interleaved_sequence, fast",
+        "GPT",
+        "MixedRotary",
+        "Informer positions=relative",
+        "RelativeBias",
+        "longformer, fast",
     ],
-)  # fmt: skip
+)
 def test_it_can_be_exported(name):
     module, inputs = made(name)
     exported = torch.export.export(module, inputs).module()
@@ -259,9 +268,10 @@ def test_it_can_be_exported(name):
 
 
 WITH_NUMBERS = [
-    name for name, (_, feed) in CASES.items()
+    name
+    for name, (_, feed) in CASES.items()
     if any(torch.is_tensor(x) and x.is_floating_point() and x.ndim > 2 for x in feed())
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", WITH_NUMBERS)
@@ -282,15 +292,22 @@ def test_what_is_nan_stays_in_its_example(name):
 @pytest.mark.parametrize(
     "measure",
     [
-        lambda w: ARCHETYPES.index(archetype(w)), diagonality, entropy, max_weight,
-        mean_relative_position, monotonicity, received, stripe_score,
+        lambda w: ARCHETYPES.index(archetype(w)),
+        diagonality,
+        entropy,
+        max_weight,
+        mean_relative_position,
+        monotonicity,
+        received,
+        stripe_score,
         lambda w: top_mass(w, 2),
-        lambda w: offset_score(w, 1), lambda w: block_score(w, torch.tensor([0, 0, 1, 1])),
+        lambda w: offset_score(w, 1),
+        lambda w: block_score(w, torch.tensor([0, 0, 1, 1])),
         lambda w: column_score(w, torch.tensor([True, False, False, True])),
         lambda w: relation_score(w, torch.eye(4) > 0),
         lambda w: relation_score(w, torch.eye(4) > 0, by="mass"),
     ],
-)  # fmt: skip
+)
 def test_a_row_of_nan_counts_as_an_empty_one(measure):
     weights = torch.tensor(
         [[0.7, 0.1, 0.1, 0.1], [0.2, 0.6, 0.1, 0.1], [0.1, 0.2, 0.6, 0.1], [0.1, 0.2, 0.3, 0.4]]

@@ -169,9 +169,13 @@ def test_after_the_end_there_is_padding():
     model = translator(3)
     source, lengths = text(1, (30, S)), torch.full((30,), S)
     tokens = model.generate(
-        source, lengths, max_len=12, method="sample", temperature=5.0,
+        source,
+        lengths,
+        max_len=12,
+        method="sample",
+        temperature=5.0,
         generator=torch.Generator().manual_seed(0),
-    ).tokens  # fmt: skip
+    ).tokens
     ended = [row for row in tokens.tolist() if 2 in row]
     assert 5 < len(ended)
     for row in ended:

@@ -25,9 +25,12 @@ def reaches(name, which, gate=0.8):
     rows = []
     for t in range(4):
         gradients = torch.autograd.grad(
-            out[:, t].sum(), (own, memory), retain_graph=True, allow_unused=True,
+            out[:, t].sum(),
+            (own, memory),
+            retain_graph=True,
+            allow_unused=True,
             materialize_grads=True,
-        )  # fmt: skip
+        )
         rows.append(gradients[which].abs().sum(dim=(0, 2)) > 0)
     return torch.stack(rows)
 

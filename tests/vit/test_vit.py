@@ -48,10 +48,16 @@ def test_seeds_give_the_models_that_the_committed_records_were_measured_with():
     assert logits == pytest.approx([-0.628183, -0.637946, 0.566013, 0.696711], abs=1e-4)
     names = list(small().state_dict())
     assert names[:3] == ["cls_token", "patch_proj.weight", "patch_proj.bias"]
-    assert names[3:13:2] == [f"blocks.0.{part}.weight" for part in (
-        "attention_norm", "attention.q_proj", "attention.k_proj", "attention.v_proj",
-        "attention.out_proj",
-    )]  # fmt: skip
+    assert names[3:13:2] == [
+        f"blocks.0.{part}.weight"
+        for part in (
+            "attention_norm",
+            "attention.q_proj",
+            "attention.k_proj",
+            "attention.v_proj",
+            "attention.out_proj",
+        )
+    ]
     assert len(names) == 3 + 2 * 16 + 4
 
 

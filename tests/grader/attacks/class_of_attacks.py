@@ -196,10 +196,13 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
         attack.where(desk)
         return
     paths = {
-        "@COURSE@": desk.course, "@VICTIM@": desk.victim, "@ROOT@": root, "@NAME@": NAME,
+        "@COURSE@": desk.course,
+        "@VICTIM@": desk.victim,
+        "@ROOT@": root,
+        "@NAME@": NAME,
         "@GRADEBOOK@": desk.course / "gradebook.db",
         "@SOURCE@": root / "solutions" / NAME / f"{NAME}.md",
-    }  # fmt: skip
+    }
     code = attack.code
     for word, path in paths.items():
         code = code.replace(word, str(path))
@@ -211,8 +214,11 @@ def lay_out(attack: Attack, desk: Desk, assignment: Assignment, root: Path) -> N
         notebook.cells.insert(2, nbformat.v4.new_markdown_cell(code))
     else:
         for exercise in attacked(attack, assignment):
-            names = {"FUNCTION": exercise.function, "MODULE": exercise.reference.__module__,
-                     "REFERENCE": exercise.reference.__name__}  # fmt: skip
+            names = {
+                "FUNCTION": exercise.function,
+                "MODULE": exercise.reference.__module__,
+                "REFERENCE": exercise.reference.__name__,
+            }
             own = code
             for word, name in names.items():
                 own = own.replace(word, name)
@@ -237,10 +243,15 @@ def answer(notebook: NotebookNode, grade_id: str) -> NotebookNode:
 def judge(attack: Attack, found: Verdict | None, whole: float, first: float) -> Line:
     """Whether an attack got what is due."""
     due = {
-        Must.NOTHING: 0.0, Must.REFUSED: None, Must.REST: whole - first, Must.ALL: whole,
-        Must.UP_TO_REST: whole - first, Must.UP_TO_ALL: whole, Must.SEEN: attack.due,
+        Must.NOTHING: 0.0,
+        Must.REFUSED: None,
+        Must.REST: whole - first,
+        Must.ALL: whole,
+        Must.UP_TO_REST: whole - first,
+        Must.UP_TO_ALL: whole,
+        Must.SEEN: attack.due,
         Must.PART: attack.due,
-    }[attack.must]  # fmt: skip
+    }[attack.must]
     points = found.score if found else None
     line = Line(attack.name, attack.tries, points, due, "held", found.look if found else "")
     refused = found is not None and points is None and bool(found.reason)

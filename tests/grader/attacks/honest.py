@@ -16,11 +16,35 @@ USUAL = f"\n{_usual}\n"
 # Where it stands, and code.
 ODD = {name: (where, text) for (name, where), text in ((h.split(), t) for h, t in _odd)}
 NAMES = (
-    "김민수", "Łukasz Żółć", "O'Brien", "two\nlines", "-rf", "...", ".hidden", "ñandú",
-    "Ångström", "a b  c", "tab\there", "semi;colon", "$(reboot)", "100%", "%s%n", "{x}",
-    "שלום", "مرحبا", "emoji 🙂", "e\u0301", "x" * 180, "UPPER", "comma,name",
-    "=SUM(1)", "star*", "quest?", "[set]", "~home",
-)  # fmt: skip
+    "김민수",
+    "Łukasz Żółć",
+    "O'Brien",
+    "two\nlines",
+    "-rf",
+    "...",
+    ".hidden",
+    "ñandú",
+    "Ångström",
+    "a b  c",
+    "tab\there",
+    "semi;colon",
+    "$(reboot)",
+    "100%",
+    "%s%n",
+    "{x}",
+    "שלום",
+    "مرحبا",
+    "emoji 🙂",
+    "e\u0301",
+    "x" * 180,
+    "UPPER",
+    "comma,name",
+    "=SUM(1)",
+    "star*",
+    "quest?",
+    "[set]",
+    "~home",
+)
 NOISE = """
 import logging, os, sys, warnings
 

@@ -206,12 +206,16 @@ def patched():
 
 
 LATE = {
-    "list": LateList, "tuple": LateTuple, "dict": LateDict, "number": LateFloat,
-    "tensor": lambda: q.as_subclass(LateTensor), "method of one tensor": patched,
+    "list": LateList,
+    "tuple": LateTuple,
+    "dict": LateDict,
+    "number": LateFloat,
+    "tensor": lambda: q.as_subclass(LateTensor),
+    "method of one tensor": patched,
     "generator": lambda: (SAVED(q, q, q) for _ in range(2)),
     "nested": lambda: [LateList([LateTuple()]), {"x": LateDict()}],
     "function": lambda: lambda: SAVED(q, q, q),
-}  # fmt: skip
+}
 
 
 def reaches(reply):
@@ -285,8 +289,11 @@ for name, call in ways.items():
 def test_for_good_closes_every_route_and_leaves_nothing_to_undo(kind):
     done = subprocess.run(
         [sys.executable, "-c", FOR_GOOD, kind],
-        cwd=Path(__file__).parent, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
 
 

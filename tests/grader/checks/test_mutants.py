@@ -33,8 +33,15 @@ SAMPLED = 12
     [
         ("def f(a, b):\n    return a @ b", ["return a * b", "return b @ a"]),
         ("def f(a, b):\n    return a < b", ["return a <= b", "return a >= b"]),
-        ("def f(a):\n    return a.sum(dim=-1)", ["return a.sum(dim=0)", "return a.sum(dim=-2)",
-                                                 "return a.mean(dim=-1)", "return a.sum()"]),
+        (
+            "def f(a):\n    return a.sum(dim=-1)",
+            [
+                "return a.sum(dim=0)",
+                "return a.sum(dim=-2)",
+                "return a.mean(dim=-1)",
+                "return a.sum()",
+            ],
+        ),
         ("def f(a):\n    return a[1:, 2]", ["return a[:, 2]", "return a[2:, 2]"]),
         ("def f(a, b):\n    return g(a, b)", ["return g(b, a)"]),
         ("def f(a):\n    return a.transpose(0, 1)", ["return a"]),
@@ -44,7 +51,7 @@ SAMPLED = 12
         ("def f(a, b):\n    return a, b", ["return (b, a)"]),
         ("def f(a, g=True):\n    return a", ["def f(a, g=False):"]),
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_change_is_made(source, wanted):
     assert set(wanted) <= {mutant.now for mutant in mutants(source)}
 
@@ -52,8 +59,10 @@ def test_every_kind_of_change_is_made(source, wanted):
 def test_names_types_and_messages_are_left_alone():
     source = 'def f(a: int = 1) -> "int":\n    "Doc 1."\n    raise ValueError(f"{a - 1} is 3")'
     assert {m.now for m in mutants(source)} == {
-        "def f(a: int=2) -> 'int':", "def f(a: int=0) -> 'int':", "pass"
-    }  # fmt: skip
+        "def f(a: int=2) -> 'int':",
+        "def f(a: int=0) -> 'int':",
+        "pass",
+    }
 
 
 @pytest.mark.sample

@@ -64,8 +64,9 @@ def test_all_pairs_that_stand_together_have_both_names():
     identifier = "seq2seq.recurrent_step"
     pairs = composed(find(identifier))
     assert len(pairs) > 9
-    called = {name: recognised(find(identifier), source, SEEDS[1]).named
-              for name, source in pairs.items()}  # fmt: skip
+    called = {
+        name: recognised(find(identifier), source, SEEDS[1]).named for name, source in pairs.items()
+    }
     assert called == {name: name for name in pairs}
 
 

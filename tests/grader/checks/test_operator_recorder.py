@@ -23,10 +23,12 @@ x = torch.ones(1, 4, 4)
         (lambda: x.clone().exp_().add_(1).cumsum(-1).sort(), []),
         (lambda: torch.einsum("bij,bjk->bik", x, x).mT.flatten(), []),
         (lambda: F.adaptive_max_pool2d(x, 2), ["aten::adaptive_max_pool2d"]),
-        (lambda: torch.mkldnn_adaptive_avg_pool2d(x[None].to_mkldnn(), 2),
-         ["aten::mkldnn_adaptive_avg_pool2d", "aten::to_mkldnn"]),
+        (
+            lambda: torch.mkldnn_adaptive_avg_pool2d(x[None].to_mkldnn(), 2),
+            ["aten::mkldnn_adaptive_avg_pool2d", "aten::to_mkldnn"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_of_all_that_runs_only_the_unusual_is_told(call, names):
     with Recorder() as recorder:
         call()
@@ -67,8 +69,10 @@ with Recorder([sys.argv[1]]):
 def test_what_is_refused_is_not_taken_apart_either(kind):
     done = subprocess.run(
         [sys.executable, "-c", TAKEN_APART, kind],
-        cwd=Path(__file__).parent, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
 
 
@@ -102,9 +106,18 @@ def test_what_runs_in_threads_is_seen_as_well():
 
 @pytest.mark.parametrize(
     "name",
-    ["aten::no_such", "aten::", "aten::name", "aten::__class__", "aten::a b", "aten::\0",
-     "aten::\ud800", "nonsense", ""],
+    [
+        "aten::no_such",
+        "aten::",
+        "aten::name",
+        "aten::__class__",
+        "aten::a b",
+        "aten::\0",
+        "aten::\ud800",
+        "nonsense",
+        "",
+    ],
     ids=ascii,
-)  # fmt: skip
+)
 def test_a_name_that_the_process_has_made_up_is_none_of_a_right_answer(name):
     assert unusual([name, "aten::add"]) == [name]

@@ -39,10 +39,25 @@ def test_views_and_strides_survive():
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 0, -(2**70), 1.5, float("inf"), "ä\n", [], (), {}, [(1, [2])], {"a": {"b": None}},
-     b"\xff", Fixture("normal", {"shape": [1, 2]}), Opaque("Module")],
+    [
+        None,
+        True,
+        0,
+        -(2**70),
+        1.5,
+        float("inf"),
+        "ä\n",
+        [],
+        (),
+        {},
+        [(1, [2])],
+        {"a": {"b": None}},
+        b"\xff",
+        Fixture("normal", {"shape": [1, 2]}),
+        Opaque("Module"),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_plain_values_survive(value):
     assert same(unpack(pack({"x": value}))["x"], value)
 

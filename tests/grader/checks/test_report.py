@@ -20,9 +20,14 @@ def graded(exercise, source, seed, **options):
 
 @pytest.mark.parametrize(
     "identifier",
-    ["heads.head_cost", "seq2seq.card_size", "transformer.shift_targets", "attention.layer_cost",
-     "attention.softmax_gradient"],
-)  # fmt: skip
+    [
+        "heads.head_cost",
+        "seq2seq.card_size",
+        "transformer.shift_targets",
+        "attention.layer_cost",
+        "attention.softmax_gradient",
+    ],
+)
 def test_what_was_wanted_of_a_sample_that_may_come_again_is_not_told(identifier):
     exercise = find(identifier)
     hidden = 0

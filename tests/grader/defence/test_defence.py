@@ -261,8 +261,11 @@ def test_an_answer_is_shown_as_it_was_written_and_without_what_is_none():
     begins = {n: lines[n - 1].strip() for n in own.lines}
     # Two statements that share a line have no line of their own.
     assert {*begins.values()} == {
-        "return x * 2  # twice", "total = sum(", "total += i", "return total"
-    }  # fmt: skip
+        "return x * 2  # twice",
+        "total = sum(",
+        "total += i",
+        "return total",
+    }
     assert [begins[n] for n in own.conditional] == ["total += i"]
     for source in ("def answer(:", "x = 1", "def answer():\n" + "    x = 1\n" * 90):
         assert unit.find([source], "answer") is None
@@ -336,15 +339,17 @@ def test_five_are_chosen_of_all_kinds_and_none_that_a_neighbour_has():
 
 
 UNSURE = {
-    "random": "def {f}(q, k, v, mask=None):\n    return torch.rand(2, {n}), torch.rand(3)\n"
-    .replace("{n}", "int(torch.randint(1, 50, ()))"),
+    "random": (
+        "def {f}(q, k, v, mask=None):\n"
+        "    return torch.rand(2, int(torch.randint(1, 50, ()))), torch.rand(3)\n"
+    ),
     "ends": "import os\n\ndef {f}(q, k, v, mask=None):\n    os._exit(3)\n",
     "endless": "def {f}(q, k, v, mask=None):\n    while True:\n        q = q + 1\n",
     "fails": "def {f}(q, k, v, mask=None):\n    raise NotImplementedError\n",
     "lies": "__traced__ = 3\n\ndef {f}(q, k, v, mask=None):\n    globals()['__traced__'] = 4\n"
     "    next(v for n, v in globals().items() if '__events' in n)[:] = [[1, 'q', object]] * 3\n"
     "    return v, v\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", UNSURE)
@@ -405,8 +410,10 @@ def test_a_class_has_sheets_of_which_no_two_beside_each_other_share_a_question(
     assert "6 sheets, 20 questions, made now 6" in said
     folder = course / "defence" / "03_attention"
     data = json.loads((folder / "sheets.json").read_text())
-    asked = [{json.dumps([q["text"], q["options"], q["exercise"]]) for q in data[s]["questions"]}
-             for s in ("ada", "bien", "cleo", "dan")]  # fmt: skip
+    asked = [
+        {json.dumps([q["text"], q["options"], q["exercise"]]) for q in data[s]["questions"]}
+        for s in ("ada", "bien", "cleo", "dan")
+    ]
     assert [len(own) for own in asked] == [5, 5, 5, 5]
     assert not any(a & b for a, b in pairwise(asked))
     kinds = {q["kind"] for q in data["ada"]["questions"]}

@@ -108,8 +108,9 @@ class Visitor:
         self.web.get(f"{url}/hub/login", timeout=WAIT).raise_for_status()
         form = {"username": self.name, "password": password}
         xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
-        return self.web.post(f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT,
-                             allow_redirects=False)  # fmt: skip
+        return self.web.post(
+            f"{url}/hub/login", params=xsrf, data=form, timeout=WAIT, allow_redirects=False
+        )
 
     def log_in(self):
         url = self.hub.place.url
@@ -117,8 +118,13 @@ class Visitor:
         assert entered.status_code == 302, entered.text[-500:]
         self.web.get(f"{url}/hub/home", timeout=WAIT).raise_for_status()
         xsrf = {"_xsrf": self.web.cookies.get("_xsrf", path="/hub/")}
-        made = self.web.post(f"{url}/hub/api/users/{self.name}/tokens", params=xsrf, json={},
-                             headers={"Referer": f"{url}/hub/home"}, timeout=WAIT)  # fmt: skip
+        made = self.web.post(
+            f"{url}/hub/api/users/{self.name}/tokens",
+            params=xsrf,
+            json={},
+            headers={"Referer": f"{url}/hub/home"},
+            timeout=WAIT,
+        )
         made.raise_for_status()
         self.web = requests.Session()
         self.web.headers["Authorization"] = f"token {made.json()['token']}"
@@ -212,8 +218,11 @@ def hub(request, hub_settings, settings, missing):
 def _running(place):
     process = subprocess.Popen(
         [COURSE, "hub", "--settings", str(place.file), "demo"],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     said = []
     try:
         for line in process.stdout:

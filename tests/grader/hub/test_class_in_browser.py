@@ -217,8 +217,10 @@ def test_a_class_from_release_to_feedback(hub, log_in):
             ira.press(row, "autograde")
             row.locator("td.score").filter(has_text="/").wait_for()
         ira.picture("graded")
-        scores = [ira.submission(s).locator("td.score").inner_text() for s in
-                  ("hubtest-ada", "hubtest-ben")]  # fmt: skip
+        scores = [
+            ira.submission(s).locator("td.score").inner_text()
+            for s in ("hubtest-ada", "hubtest-ben")
+        ]
         ada, ben = (float(score.split("/")[0]) for score in scores)
         assert ada == 6 and 0 < ben < 6, scores
         for student in ("hubtest-ada", "hubtest-ben"):

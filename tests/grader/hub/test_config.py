@@ -29,9 +29,11 @@ def config(place, monkeypatch):
 def test_everything_listens_on_loopback(config):
     (service,) = config.JupyterHub.services
     for url in (
-        config.JupyterHub.bind_url, config.JupyterHub.hub_bind_url,
-        config.ConfigurableHTTPProxy.api_url, service["url"],
-    ):  # fmt: skip
+        config.JupyterHub.bind_url,
+        config.JupyterHub.hub_bind_url,
+        config.ConfigurableHTTPProxy.api_url,
+        service["url"],
+    ):
         assert urlsplit(url).hostname == "127.0.0.1"
 
 

@@ -84,14 +84,22 @@ def until(page, said):
 
 
 def test_a_class_is_counted_by_account_and_nothing_else_comes_in(lecture, place):
-    forged = ["{", "[]", '{"exercise": ["a"], "fallen": 1}', "[" * 3000, told("<b>").decode(),
-              told("a", exercise="<b>").decode(), " " * 5000]  # fmt: skip
+    forged = [
+        "{",
+        "[]",
+        '{"exercise": ["a"], "fallen": 1}',
+        "[" * 3000,
+        told("<b>").decode(),
+        told("a", exercise="<b>").decode(),
+        " " * 5000,
+    ]
     root = os.geteuid() == 0
     for account in range(30_000, 30_000 + FEW):
         sent = subprocess.run(
             [sys.executable, "-c", ACCOUNT, str(account), *forged, told(*PROPERTIES).decode()],
-            capture_output=True, text=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+        )
         assert sent.stdout.count("shows no names") == 2, sent.stderr
         assert not root or "closed" in sent.stdout
     page = until(lecture, f"{FEW} have checked" if root else "few have checked").read_text()

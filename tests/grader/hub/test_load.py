@@ -78,9 +78,16 @@ def test_nothing_is_lost_and_nothing_mixed(handed_in, inbound):
 
 def look(name, code):
     done = subprocess.run(
-        ["/usr/bin/python3", "-c", code], user=name, group=name, extra_groups=[], cwd="/",
-        env={"HOME": pwd.getpwnam(name).pw_dir}, text=True, capture_output=True, check=True,
-    )  # fmt: skip
+        ["/usr/bin/python3", "-c", code],
+        user=name,
+        group=name,
+        extra_groups=[],
+        cwd="/",
+        env={"HOME": pwd.getpwnam(name).pw_dir},
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     return done.stdout.strip()
 
 
@@ -98,10 +105,13 @@ def test_another_account_reads_no_submission_that_it_cannot_name(hub, handed_in,
     thief, victim = handed_in[0].name, handed_in[1].name
     (folder,) = inbound.glob(f"{victim}+{NAME}+*")
     home = hub.place.home / victim
-    said = look(thief, f"{TRY}\nprint(tries(os.listdir, {str(inbound)!r}),"
-                f" tries(os.listdir, {str(home)!r}),"
-                f" tries(os.listdir, {str(hub.place.checkout)!r}),"
-                f" tries(os.listdir, {str(hub.place.hub)!r}))")  # fmt: skip
+    said = look(
+        thief,
+        f"{TRY}\nprint(tries(os.listdir, {str(inbound)!r}),"
+        f" tries(os.listdir, {str(home)!r}),"
+        f" tries(os.listdir, {str(hub.place.checkout)!r}),"
+        f" tries(os.listdir, {str(hub.place.hub)!r}))",
+    )
     assert said == "refused refused refused refused"
     # This is nbgrader's, and all that it does: whoever knows the random end of the name reads it.
     assert re.fullmatch(r"[\w-]{12}", folder.name.rsplit("+", 1)[1])

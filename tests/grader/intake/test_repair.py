@@ -100,8 +100,9 @@ def test_an_edited_locked_cell_is_reset_and_what_was_written_survives(solved, as
     solved.cells[at].source = "helper = 1\n" + solved.cells[at].source
     cells, notes = aligned(solved, assignment)
     assert [c.source for c, _ in cells][at : at + 2] == [
-        solved.cells[at].source, f'check("{first.id}")'
-    ]  # fmt: skip
+        solved.cells[at].source,
+        f'check("{first.id}")',
+    ]
     assert notes == [
         f"The locked cell `{first.grade_id}` had been changed; it was reset, and what stood in it"
         " was run before it."
@@ -426,11 +427,24 @@ def test_a_notebook_without_any_metadata_counts(judge, solved, assignment):
     assert judge(solved).score == assignment.automatic
 
 
-@pytest.mark.parametrize("target", [
-    "javascript:x", " JavaScript:x", "<java\tscript:x>", "java&#115;cript:x", "javascript&colon;x",
-    "java&Tab;script:x", "javascript\\:x", "\x01javascript:x", "data:text/html,x", "vbscript:x",
-    "b[see here](javascript:x", " " * 450 + "javascript:x", "a" * 450 + ":x",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "target",
+    [
+        "javascript:x",
+        " JavaScript:x",
+        "<java\tscript:x>",
+        "java&#115;cript:x",
+        "javascript&colon;x",
+        "java&Tab;script:x",
+        "javascript\\:x",
+        "\x01javascript:x",
+        "data:text/html,x",
+        "vbscript:x",
+        "b[see here](javascript:x",
+        " " * 450 + "javascript:x",
+        "a" * 450 + ":x",
+    ],
+)
 def test_a_link_leads_to_pages_and_nowhere_else(target):
     for text in (f"[see here]({target})", f"[see here][a]\n\n[a]: {target}"):
         shown = markdown2html(parsing.inert(text))

@@ -107,9 +107,10 @@ def test_what_the_bare_worker_takes_is_said(judge, answer, others):
     assert judged.score == others and any(TAKEN in note for note in judged.notes)
     first = judged.marks[0]
     cell = next(
-        c for c in judged.notebook.cells
+        c
+        for c in judged.notebook.cells
         if c.metadata.get("nbgrader", {}).get("grade_id") == first.grade_id
-    )  # fmt: skip
+    )
     assert cell.outputs[1].data["text/plain"] == repr(first.score)
 
 

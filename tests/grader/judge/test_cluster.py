@@ -87,8 +87,11 @@ def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_wo
 
 
 def children_of(pid):
-    return [int(p) for t in Path(f"/proc/{pid}/task").iterdir()
-            for p in (t / "children").read_text().split()]  # fmt: skip
+    return [
+        int(p)
+        for t in Path(f"/proc/{pid}/task").iterdir()
+        for p in (t / "children").read_text().split()
+    ]
 
 
 def alive(pid):
@@ -122,9 +125,12 @@ def one_task(student):
 
 
 MARKER = SimpleNamespace(
-    assignment=SimpleNamespace(name=NAME), seed=SEED, engine="another", limits=LIMITS,
+    assignment=SimpleNamespace(name=NAME),
+    seed=SEED,
+    engine="another",
+    limits=LIMITS,
     lost=lambda task, why: why,
-)  # fmt: skip
+)
 
 
 def order_of(task, marker=MARKER):

@@ -285,8 +285,10 @@ def test_empty_lines_cost_the_judge_no_time(judge, solved, assignment, source):
 
 
 def test_a_long_chain_of_names_that_are_missing_has_a_first_one():
-    cells = [Raised(f"x{n} = x{n - 1}", f"NameError: name 'x{n - 1}' is not defined")
-             for n in range(1, 2000)]  # fmt: skip
+    cells = [
+        Raised(f"x{n} = x{n - 1}", f"NameError: name 'x{n - 1}' is not defined")
+        for n in range(1, 2000)
+    ]
     assert root("x1999", cells) == cells[0] and not worth_a_note(cells[-1], cells[:-1])
 
 

@@ -66,13 +66,16 @@ class Desk:
 
     def submitted(self):
         there = self.course / "submitted"
-        return {p.relative_to(there).as_posix(): p.read_bytes()
-                for p in there.rglob("*") if p.is_file()}  # fmt: skip
+        return {
+            p.relative_to(there).as_posix(): p.read_bytes() for p in there.rglob("*") if p.is_file()
+        }
 
     def everything(self):
-        return {p.relative_to(self.course).as_posix(): p.read_bytes()
-                for p in self.course.rglob("*")
-                if p.is_file() and p.name != ".grading.lock"}  # fmt: skip
+        return {
+            p.relative_to(self.course).as_posix(): p.read_bytes()
+            for p in self.course.rglob("*")
+            if p.is_file() and p.name != ".grading.lock"
+        }
 
     def score(self, student, points, *, finished=True, name=NAME, page=None):
         """As grading writes it: points for the first exercise, and a page of feedback."""

@@ -103,13 +103,22 @@ def test_a_name_that_holds_numbers_is_not_taken_for_a_student(canvas, notebook):
 @pytest.fixture
 def pair(desk):
     for header, *rows in (
-        [["Last Name", "First Name", "Username", "Student ID"],
-         ["Love", "Ada", "ada", "7"], ["Roe", "Ben", "ben", "8"]],
-        [["usr_id", "login", "lastname", "firstname"],
-         ["101", "ada", "Love", "Ada"], ["102", "ben", "Roe", "Ben"]],
-        [["Student", "ID", "SIS Login ID", "Section"],
-         ["Love, Ada", "201", "ada", "A"], ["Roe, Ben", "202", "ben", "A"]],
-    ):  # fmt: skip
+        [
+            ["Last Name", "First Name", "Username", "Student ID"],
+            ["Love", "Ada", "ada", "7"],
+            ["Roe", "Ben", "ben", "8"],
+        ],
+        [
+            ["usr_id", "login", "lastname", "firstname"],
+            ["101", "ada", "Love", "Ada"],
+            ["102", "ben", "Roe", "Ben"],
+        ],
+        [
+            ["Student", "ID", "SIS Login ID", "Section"],
+            ["Love, Ada", "201", "ada", "A"],
+            ["Roe, Ben", "202", "ben", "A"],
+        ],
+    ):
         desk.run("roster", "import", desk.file("list.csv", [header, *rows]))
     return desk
 
@@ -170,8 +179,15 @@ def test_a_name_with_thousands_of_marks_is_left_out(canvas, notebook):
 
 
 def test_anonymous_work_is_left_out(canvas, notebook):
-    said = collect(canvas, {f"anon_Kx3fQ_55_{NAME}.ipynb": notebook("x")}, "--from", "canvas",
-                   "--assignment", NAME, wanted=1)  # fmt: skip
+    said = collect(
+        canvas,
+        {f"anon_Kx3fQ_55_{NAME}.ipynb": notebook("x")},
+        "--from",
+        "canvas",
+        "--assignment",
+        NAME,
+        wanted=1,
+    )
     assert said["not_collected"] == [f"anon_Kx3fQ_55_{NAME}.ipynb: not named as Canvas names files"]
     assert not work(canvas)
 
@@ -214,8 +230,10 @@ def test_of_two_notebooks_the_last_of_the_name_counts_else_nobody_guesses(canvas
     said = collect(
         canvas,
         {"roeben_2_55_a.ipynb": notebook("a"), "roeben_2_66_b.ipynb": notebook("b")},
-        "--assignment", NAME, wanted=1,
-    )  # fmt: skip
+        "--assignment",
+        NAME,
+        wanted=1,
+    )
     assert said["not_collected"] == [
         f"ben (Ben Roe): 2 notebooks may be its {NAME}: roeben_2_55_a.ipynb, roeben_2_66_b.ipynb"
     ]
@@ -261,8 +279,10 @@ def test_namesakes_are_told_apart_by_the_worksheet_only(moodle, notebook):
     assert work(moodle) == {"zoe"} and len(said["not_collected"]) == 2
     assert "ada1 and ada2 have this name" in said["not_collected"][0]
     header = ["Identifier", "Full name", "Email address", "Grade", "Last modified (submission)"]
-    rows = [["Participant 51", "Ada Doe", "a1@x.org", "", "24 September 2026, 9:26 PM"],
-            ["Participant 52", "Ada Doe", "a2@x.org", "", "24 septembre 2026, 21:26"]]  # fmt: skip
+    rows = [
+        ["Participant 51", "Ada Doe", "a1@x.org", "", "24 September 2026, 9:26 PM"],
+        ["Participant 52", "Ada Doe", "a2@x.org", "", "24 septembre 2026, 21:26"],
+    ]
     said = collect(moodle, files, "--worksheet", moodle.file("w.csv", [header, *rows]))
     assert moodle.submitted()[f"ada1/{NAME}/{NAME}.ipynb"] == notebook("one")
     assert moodle.submitted()[f"ada2/{NAME}/{NAME}.ipynb"] == notebook("two")

@@ -259,8 +259,17 @@ def test_a_worksheet_in_another_language(desk):
     header = ["Nom complet", "Identifiant", "Note", "Note maximale"]
     path = desk.file("w.csv", [header, ["Zoë Dürr", "Participant(e)12", "-", f"{MOST},00"]])
     columns = ["--column", "name=Nom complet", "--column", "participant=Identifiant"]
-    desk.run("roster", "import", path, "--from", "moodle", "--column", "name=Nom complet",
-             "--column", "login=Identifiant")  # fmt: skip
+    desk.run(
+        "roster",
+        "import",
+        path,
+        "--from",
+        "moodle",
+        "--column",
+        "name=Nom complet",
+        "--column",
+        "login=Identifiant",
+    )
     desk.score("Participant(e)12", 4.5)
     asked = ["export", "--for", "moodle", path, "--column", "most=Note maximale", *columns]
     desk.run(*asked, "--assignment", f"{NAME}=note")

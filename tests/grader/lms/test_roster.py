@@ -145,9 +145,13 @@ def test_a_name_cannot_run_in_formgrader_and_a_login_that_would_is_refused(desk)
     desk.run("roster", "import", canvas(desk, row))
     assert students(desk)["ada"][:2] == ("O'Neil", "img src=x onerror=1")
     for login, why in (
-        ("<b>", "takes for markup"), ('a"b', "takes for markup"), ("a\\", "takes for markup"),
-        ("\ud55c" * 43, "longer than 128 bytes"), ("=1", "is a formula"), ("a\x1b", "no name of a"),
-    ):  # fmt: skip
+        ("<b>", "takes for markup"),
+        ('a"b', "takes for markup"),
+        ("a\\", "takes for markup"),
+        ("\ud55c" * 43, "longer than 128 bytes"),
+        ("=1", "is a formula"),
+        ("a\x1b", "no name of a"),
+    ):
         said = desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", login, "A"]), wanted=2)
         assert why in said and why in desk.run("rename", "ada", login, wanted=2)
     desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", "\ud55c" * 42, "A"]))
@@ -179,8 +183,13 @@ def test_a_name_that_is_changed_halfway_is_changed_by_the_next_run(desk, monkeyp
 
     with monkeypatch.context() as patch:
         path = type(desk.course)
-        for owner, name in ((path, "rename"), (path, "rmdir"), (path, "unlink"),
-                            (roster, "write_whole"), (roster, "_rewrite")):  # fmt: skip
+        for owner, name in (
+            (path, "rename"),
+            (path, "rmdir"),
+            (path, "unlink"),
+            (roster, "write_whole"),
+            (roster, "_rewrite"),
+        ):
             patch.setattr(owner, name, ended(getattr(owner, name)))
         desk.run("rename", "ada", "new", wanted=130 if at < 17 else 0)
     if (desk.course / RENAMING).exists():

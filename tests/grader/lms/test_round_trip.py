@@ -53,8 +53,9 @@ def test_there_and_back(system, desk, notebook):
     if system.returns:
         with zipfile.ZipFile(upload.with_name(f"{upload.stem}-feedback-{desk.name}.zip")) as pages:
             back = {system.gets(desk, n): pages.read(n).decode() for n in pages.namelist()}
-        assert back == {s: f"<p>{s} has {p}</p>" for s, p in
-                        {"ada": 6, "ben": 3.5, "김": 0}.items()}  # fmt: skip
+        assert back == {
+            s: f"<p>{s} has {p}</p>" for s, p in {"ada": 6, "ben": 3.5, "김": 0}.items()
+        }
 
     # The system has taken that; one score moves.
     own = system.sheet(desk, filled)

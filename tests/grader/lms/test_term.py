@@ -65,10 +65,15 @@ class Term:
             own.folder.mkdir()
             own.course = self.course
             own.people = {
-                f"s{i:02d}": (FIRST[i % 8], LAST[(i // 8 + i) % 8], f"s{i:02d}", f"{700 + i}",
-                              f"{1000 + i}")
+                f"s{i:02d}": (
+                    FIRST[i % 8],
+                    LAST[(i // 8 + i) % 8],
+                    f"s{i:02d}",
+                    f"{700 + i}",
+                    f"{1000 + i}",
+                )
                 for i in range(n, many, len(systems))
-            }  # fmt: skip
+            }
             self.desks.append((system, own))
         self.students = [login for _, own in self.desks for login in own.people]
         for i, login in enumerate(sorted(self.students)):

@@ -137,8 +137,9 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
         assert run.process.returncode == -signal.SIGKILL
         watching.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = %s AND wait_event = 'PgSleep'", [name],
-        )  # fmt: skip
+            " WHERE datname = %s AND wait_event = 'PgSleep'",
+            [name],
+        )
         watching.execute("DROP TRIGGER wait ON grade")
         assert dump(course, address) == disturbed != before
     grading(course, "--db", address).finished()

@@ -32,8 +32,10 @@ FORMULA = "=HYPERLINK(<i>1)"
 
 def report(exercise, wrong=(), mistake=""):
     held = {p.name: wrong != "all" and p.name not in wrong for p in exercise.properties}
-    rows = [Row(p.name, p.says, held[p.name], p.points, "" if held[p.name] else f"{p.name} differs")
-            for p in exercise.properties]  # fmt: skip
+    rows = [
+        Row(p.name, p.says, held[p.name], p.points, "" if held[p.name] else f"{p.name} differs")
+        for p in exercise.properties
+    ]
     named = tuple(m for m in exercise.mistakes if m.name in mistake.split(AND))
     return Report(exercise.id, rows, exercise.points, named)
 
@@ -59,8 +61,9 @@ def graded(assignment):
         folder.mkdir(parents=True)
         (folder / f"{of.name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
         if earlier is not None or reason:
-            verdict = Verdict(student, "", None, 0.0, mistakes=mistakes, reason=reason,
-                              earlier=earlier or [])  # fmt: skip
+            verdict = Verdict(
+                student, "", None, 0.0, mistakes=mistakes, reason=reason, earlier=earlier or []
+            )
             (folder / "verdict.json").write_text(json.dumps(asdict(verdict)))
 
     return put
@@ -69,8 +72,12 @@ def graded(assignment):
 def test_an_answer_s_own_words_are_neither_a_mistake_nor_a_verdict(assignment):
     exercise = assignment.exercises[0]
     told = report(exercise, "all")
-    cell = next(c for c in assignment.release.cells if c.metadata.get("nbgrader", {}).get(
-        "grade_id") == exercise.grade_id and c.metadata.nbgrader.grade)  # fmt: skip
+    cell = next(
+        c
+        for c in assignment.release.cells
+        if c.metadata.get("nbgrader", {}).get("grade_id") == exercise.grade_id
+        and c.metadata.nbgrader.grade
+    )
     outputs = judge._table(told)
     forged = f"This looks like a known mistake: {exercise.mistakes[0].name}."
     outputs[0].text = f"{forged}\n  pass  1  {exercise.properties[0].name}: x\n"
@@ -147,8 +154,11 @@ def test_what_is_open_does_not_count_and_what_was_lost_fails(tmp_path, root, ass
     path = tmp_path / "autograded" / "d" / NAME / f"{NAME}.ipynb"
     said = exercise.properties[0]
     path.write_text(path.read_text().replace(f'"{said.name}": true', f'"{said.name}": null', 1))
-    rows = {r["requirement"]: r for r in analysis.analyse(tmp_path, root)["requirements"]
-            if r["exercise"] == exercise.id}  # fmt: skip
+    rows = {
+        r["requirement"]: r
+        for r in analysis.analyse(tmp_path, root)["requirements"]
+        if r["exercise"] == exercise.id
+    }
     assert (rows[said.name]["n"], rows[said.name]["reached"]) == (3, 1)
     later = rows[exercise.properties[1].name]
     assert (later["n"], later["reached"]) == (4, 2)
@@ -170,8 +180,11 @@ def test_misconceptions_are_counted_with_what_survives(known, root):
 
 def test_outcomes_by_class_and_student(known, root, assignment):
     facts = analysis.analyse(known.course, root)
-    assess = {o: {e.id for e in assignment.exercises if o in e.outcomes} for e in
-              assignment.exercises for o in e.outcomes}  # fmt: skip
+    assess = {
+        o: {e.id for e in assignment.exercises if o in e.outcomes}
+        for e in assignment.exercises
+        for o in e.outcomes
+    }
     rows = {o["outcome"]: o for o in facts["outcomes"]}
     assert rows.keys() == assess.keys()
     apart = [o for o, ids in assess.items() if known.first.id not in ids]
@@ -210,9 +223,14 @@ def test_a_class_experiment_is_a_section_with_its_numbers(known, root):
     before = analysis.write(known.course, facts).read_text()
     assert 'id="experiment"' not in before
     files = {**example_class.hand_ins(), "eve<": b""}
-    found = ClassExperiment(example_class.QUESTION, get("no-positions"),
-                            load_records(SHIPPED_RESULTS, "no-positions"), files,
-                            example_class.WORD, any_version=True)  # fmt: skip
+    found = ClassExperiment(
+        example_class.QUESTION,
+        get("no-positions"),
+        load_records(SHIPPED_RESULTS, "no-positions"),
+        files,
+        example_class.WORD,
+        any_version=True,
+    )
     one = found.data()
     facts["experiments"] = [one]
     page = analysis.write(known.course, facts).read_text()
@@ -260,13 +278,17 @@ def test_several_assignments_are_one_page(known, root, graded):
     graded(known.course, "late", of=start)
     facts = analysis.analyse(known.course, root)
     assert [(a["assignment"], a["students"]) for a in facts["assignments"]] == [
-        ("00_start", 6), (NAME, 10),
-    ]  # fmt: skip
+        ("00_start", 6),
+        (NAME, 10),
+    ]
     assert len(facts["students"]) == 11
     # Misconceptions of different assignments meet in their students: w0 to w2 of eleven had both.
-    (both,) = [p for p in facts["together"]
-               if {p["exercise"], p["other_exercise"]} == {first.id, known.second.id}
-               and other.replace("_", " ") in (p["mistake"], p["other_mistake"])]  # fmt: skip
+    (both,) = [
+        p
+        for p in facts["together"]
+        if {p["exercise"], p["other_exercise"]} == {first.id, known.second.id}
+        and other.replace("_", " ") in (p["mistake"], p["other_mistake"])
+    ]
     assert both["both"] == 3 and both["by_chance"] == pytest.approx(3 * 5 / 11)
     page = analysis.write(known.course, facts)
     assert page.parent.name == "course-analysis"
@@ -311,8 +333,9 @@ def test_one_student_and_a_class_without_variance(tmp_path, root, graded):
         assert "nan" not in page and "No known mistake was named" in page
 
 
-def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(tmp_path, root, known, capsys,
-                                                             monkeypatch):  # fmt: skip
+def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(
+    tmp_path, root, known, capsys, monkeypatch
+):
     monkeypatch.chdir(root)
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -374,8 +397,9 @@ def test_the_correlation_is_numpys_where_nothing_is_missing():
     keep = np.arange(50) != 7
     assert got == pytest.approx(np.corrcoef(held[keep, 1], rest[keep, 1])[0, 1])
     # Too few fail for the draws to tell how far it may be off.
-    assert items.spans(items.correlation(1.0 * (np.arange(50) > 0)[:, None], rest[:, :1],
-                                         items.draws(50))) == [None]  # fmt: skip
+    assert items.spans(
+        items.correlation(1.0 * (np.arange(50) > 0)[:, None], rest[:, :1], items.draws(50))
+    ) == [None]
 
 
 @pytest.fixture(scope="module")
@@ -406,9 +430,12 @@ def test_earlier_hand_ins_are_kept_once_each(twice, root):
     course, exercise, mistake, seen = twice
     named = {exercise.id: mistake}
     assert seen == [
-        (named, []), (named, [named]), (named, [named]), (named, [named]),
+        (named, []),
+        (named, [named]),
+        (named, [named]),
+        (named, [named]),
         ({}, [named, named]),
-    ]  # fmt: skip
+    ]
     (row,) = analysis.analyse(course, root)["mistakes"]
     assert (row["students"], row["now"], row["again"]) == (1, 0, 1)
     assert (row["still"], row["another"], row["solved"]) == (0, 0, 1)
@@ -431,8 +458,11 @@ def fill(course, assignment, graded, n, easier):
         able, wrong, mistakes, earlier = chance.normal(), {}, {}, {}
         for k, exercise in enumerate(assignment.exercises):
             hard = chance.normal(size=len(exercise.properties))
-            failed = {p.name for p, h in zip(exercise.properties, hard, strict=True)
-                      if able + easier + 1 - k / 3 < h}  # fmt: skip
+            failed = {
+                p.name
+                for p, h in zip(exercise.properties, hard, strict=True)
+                if able + easier + 1 - k / 3 < h
+            }
             wrong[exercise.id] = failed
             if failed and chance.random() < 0.6:
                 mistakes[exercise.id] = exercise.mistakes[int(chance.integers(3))].name
@@ -471,6 +501,7 @@ def test_the_page_in_a_browser(tmp_path, root, assignment, graded, chromium, ser
             for picture in page.locator("svg").all():
                 assert picture.get_attribute("aria-label")
                 assert picture.evaluate("e => e.getBoundingClientRect().width") > 20
-            page.screenshot(path=str(root / "_build" / f"analysis-{scheme}-{width}.png"),
-                            full_page=True)  # fmt: skip
+            page.screenshot(
+                path=str(root / "_build" / f"analysis-{scheme}-{width}.png"), full_page=True
+            )
             page.close()

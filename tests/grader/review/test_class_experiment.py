@@ -28,12 +28,21 @@ WORD = "word"
     arms={"flat": {"slope": 0.5}, "steep": {"slope": 1.0}},
     sizes={"cpu": Size({"epochs": 3, "n": 30}, (0, 1, 2, 3, 4), 0.001, "one core")},
     questions=(
-        Question("steeper", "It is steeper.", "a guess", "steep", "flat", "slope", margin=0.5,
-                 differs="slope"),
-        Question("learns", "It learns.", "control", "steep", metric=learned("loss"), minus=0.0,
-                 sign=-1),
+        Question(
+            "steeper",
+            "It is steeper.",
+            "a guess",
+            "steep",
+            "flat",
+            "slope",
+            margin=0.5,
+            differs="slope",
+        ),
+        Question(
+            "learns", "It learns.", "control", "steep", metric=learned("loss"), minus=0.0, sign=-1
+        ),
     ),
-)  # fmt: skip
+)
 def LINE(job):
     """A slope, learned by three long steps from thirty points that have more noise than slope."""
     draw = torch.Generator().manual_seed(job.seed)
@@ -114,8 +123,9 @@ def test_a_class_is_pooled_by_the_rule_of_the_ledger(known, class_, place):
     assert facts["interval"][1] == pytest.approx(sum(each) / 12)
     assert ", 12 pairs" in facts["verdict"] and facts["outcome"] == "holds"
     assert "5 pairs" in facts["known"] and facts["named"] == ["s-03"]
-    assert facts["right"] == sum((d > 0) == (m.difference > 0) for d, m in
-                                 zip(each, class_.values(), strict=True))  # fmt: skip
+    assert facts["right"] == sum(
+        (d > 0) == (m.difference > 0) for d, m in zip(each, class_.values(), strict=True)
+    )
     [row] = facts["calibration"]
     assert (row["n"], row["said"], row["right"]) == (12, pytest.approx(0.7), facts["right"])
     assert "12 of 12 runs count" in class_experiment.lines(facts)[0]
@@ -369,8 +379,13 @@ def test_predictions_are_kept_when_they_are_first_collected(course):
 def test_a_run_of_the_example_class_comes_out_again(tmp_path):
     known = load_records(example_class.PLACE.parent / "results", "no-positions")
     kept = example_class.hand_ins()
-    found = ClassExperiment(example_class.QUESTION, get("no-positions"), known,
-                            {s: kept[s] for s in ("student-01", "student-23")},
-                            example_class.WORD, any_version=True)  # fmt: skip
+    found = ClassExperiment(
+        example_class.QUESTION,
+        get("no-positions"),
+        known,
+        {s: kept[s] for s in ("student-01", "student-23")},
+        example_class.WORD,
+        any_version=True,
+    )
     again(found, tmp_path)
     assert not why(found) and all(run.again for run in found.runs)

@@ -205,8 +205,9 @@ def test_clocks_that_are_apart_are_named(exchange, course):
     hand_in(exchange, "cleo", NOW - day, came=NOW - day + timedelta(minutes=1))
     wrong, _ = look(course, exchange)
     assert [w.partition(",")[0] for w in wrong[:2]] == [
-        "the clock of ada is 90 minutes fast", "the clock of ben is 2 days slow",
-    ]  # fmt: skip
+        "the clock of ada is 90 minutes fast",
+        "the clock of ben is 2 days slow",
+    ]
     assert f"takes what ben handed in first, because the last one, {last.name}" in wrong[2]
     assert f"copy it to submitted/ben/{NAME}" in wrong[2] and len(wrong) == 3
 

@@ -59,8 +59,11 @@ def crowd(request, tmp_path_factory):
     }.items():
         answers = {e: answer(e) for e in assignment.exercises}
         notebook = sample.with_answers(assignment, answers)
-        written = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")
-                   and c.cell_type == "markdown"]  # fmt: skip
+        written = [
+            c
+            for c in notebook.cells
+            if c.metadata.get("nbgrader", {}).get("solution") and c.cell_type == "markdown"
+        ]
         for cell in written:
             cell.source = f"What {student} thinks." + student * 3
         hand_in(course, student, notebook, name)
@@ -94,8 +97,14 @@ def test_who_retypes_the_published_solution_is_listed_beside_it(tmp_path, assign
     name = assignment.name
     answers = {e: disguised(_answer(assignment, e)) for e in assignment.exercises}
     hand_in(tmp_path, "finn", sample.with_answers(assignment, answers), name)
-    hand_in(tmp_path, "gus", sample.with_answers(
-        assignment, {e: e.alternatives[0].source for e in assignment.exercises}), name)  # fmt: skip
+    hand_in(
+        tmp_path,
+        "gus",
+        sample.with_answers(
+            assignment, {e: e.alternatives[0].source for e in assignment.exercises}
+        ),
+        name,
+    )
     report = similarity.compare(tmp_path, assignment)
     assert [p.students for p in report.near_solution] == [("finn", similarity.SOLUTION)]
     assert report.near_solution[0].share > 0.9

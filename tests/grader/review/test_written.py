@@ -305,11 +305,16 @@ def test_no_cell_of_a_table_begins_a_formula_wherever_a_spreadsheet_cuts_it(cour
     assert summary.bare(cells[-1]) == "-x;+y\n=z;'=w"
 
 
-@pytest.mark.parametrize("content, said", [
-    (b"", "it is empty"), (b"key,answer\n", "wanted one column '0 to 0.5"),
-    (b"key\xff", "--encoding cp1252"), (b'key,"a\n' + b"x" * 200_000, "never closed"),
-    (b"PK\x03\x04", "this is a workbook"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (b"", "it is empty"),
+        (b"key,answer\n", "wanted one column '0 to 0.5"),
+        (b"key\xff", "--encoding cp1252"),
+        (b'key,"a\n' + b"x" * 200_000, "never closed"),
+        (b"PK\x03\x04", "this is a workbook"),
+    ],
+)
 def test_what_is_no_such_table_is_refused(course, tmp_path, capsys, content, said):
     path = tmp_path / "marks.csv"
     path.write_bytes(content)
@@ -395,8 +400,15 @@ def test_formgrader_shows_the_rubric_below_the_answer_and_feedback_does_not(
     config.HTMLExporter.extra_template_basedirs = [handlers.template_path]
     path = course / "autograded" / "zoë" / NAME / f"{NAME}.ipynb"
     stored = path.read_bytes()
-    resources = {"assignment_id": NAME, "notebook_id": NAME, "submission_id": "1", "index": 0,
-                 "total": 1, "base_url": "", "student": "zoë"}  # fmt: skip
+    resources = {
+        "assignment_id": NAME,
+        "notebook_id": NAME,
+        "submission_id": "1",
+        "index": 0,
+        "total": 1,
+        "base_url": "",
+        "student": "zoë",
+    }
     page, _ = HTMLExporter(config=config).from_filename(str(path), resources=resources)
     places = [page.rindex(part) for part in (TEXTS["zoë"], *(c.says for c in rubric.criteria))]
     assert places == sorted(places) and path.read_bytes() == stored
@@ -409,14 +421,18 @@ def test_formgrader_shows_the_rubric_below_the_answer_and_feedback_does_not(
     assert ours == ["grader.formgrader.ShowRubrics"]
 
 
-@pytest.mark.parametrize("asked, said", [
-    (["99_none"], "there are 00_start"), (["00_start"], "has no rubric for it"),
-    (["03_attention", "other"], f"name one question of {CELL}"),
-    (["13_seeing", "--csv", "x.csv"], "name one question of seeing-prediction-written, seeing"),
-    (["03_attention", "--json"], "--json needs"),
-    (["03_attention", "--second", "--sample", "0"], "at least 1 is needed"),
-    (["04_heads"], "`course grade 04_heads` comes first"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        (["99_none"], "there are 00_start"),
+        (["00_start"], "has no rubric for it"),
+        (["03_attention", "other"], f"name one question of {CELL}"),
+        (["13_seeing", "--csv", "x.csv"], "name one question of seeing-prediction-written, seeing"),
+        (["03_attention", "--json"], "--json needs"),
+        (["03_attention", "--second", "--sample", "0"], "at least 1 is needed"),
+        (["04_heads"], "`course grade 04_heads` comes first"),
+    ],
+)
 def test_what_cannot_be_done_is_said_in_one_line(course, asked, said, capsys):
     assert main(["rubric", *asked, "--course", str(course)]) == 2
     complaint = capsys.readouterr().err
