@@ -56,7 +56,7 @@ def graded(assignment):
                 told = report(exercise, wrong.get(exercise.id, ()), name)
                 cell.outputs = judge._table(told)
                 if wrong.get(exercise.id) == "lost":
-                    cell.outputs = [judge._error("Lost", "It did not survive.")]
+                    cell.outputs = [judge.error_of("Lost", "It did not survive.")]
         folder = course / "autograded" / student / of.name
         folder.mkdir(parents=True)
         (folder / f"{of.name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
