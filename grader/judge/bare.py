@@ -65,10 +65,9 @@ class Grader:
                 return usual
             if report.score < usual.score:
                 failed = self.bare[exercise.forbidden].failed
-                causes = [root(name, failed) for name in report.undefined()]
-                there = "".join(
-                    f" There, {cause.sentence}" for cause in [*filter(None, causes)][:1]
-                )
+                causes = (root(name, failed) for name in report.undefined())
+                cause = next(filter(None, causes), None)
+                there = f" There, {cause.sentence}" if cause else ""
                 report.cause += there
                 self.notes.append(
                     f"The answer of {exercise.id} earns {report.score:g} instead of"
