@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +16,13 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
+from course_lib.cli import main
 from course_tests.grader.submitted import hand_in
 from grader import authoring, sample
 from grader.checks import seeds
 from grader.classroom import Classroom
 from grader.intake import parsing
+from grader.judge import pool
 from grader.judge.channel import Limits
 from grader.judge.forkserver import ForkServer
 from grader.judge.judge import judge_notebook
@@ -231,6 +234,22 @@ def grading(root):
         run.kill()
 
 
+@pytest.fixture
+def grade_here(lasting, root, monkeypatch, capsys):
+    """Grade as the command does, in this process and by judges that are there."""
+    monkeypatch.chdir(root)
+    monkeypatch.setenv(seeds.ENVIRONMENT, SEED)
+    monkeypatch.setattr(pool, "of_course", lambda *_, **__: nullcontext(lasting))
+
+    def grade(course, *more, wanted=0):
+        code = main(["grade", NAME, "--json", "--course", str(course), *more])
+        said = capsys.readouterr()
+        assert code == wanted, said
+        return said.err if wanted else json.loads(said.out)
+
+    return grade
+
+
 def canonical_dump(course, db=""):
     """All that grading a course comes to, as sorted JSON: two runs are equal when their dumps are.
 
@@ -272,25 +291,29 @@ def dump():
 class Crowd(NamedTuple):
     course: Path
     names: list[str]
-    undisturbed: str
 
     def copied(self, folder):
         return Path(shutil.copytree(self.course, folder / "course"))
 
 
 @pytest.fixture(scope="session")
-def crowd(tmp_path_factory, root, assignment, blank_gradebook, lasting):
-    """Ten submissions of several kinds, and what one machine makes of them."""
+def crowd(tmp_path_factory, assignment, blank_gradebook):
+    """Ten submissions of several kinds."""
     course = tmp_path_factory.mktemp("crowd") / "course"
     kinds = [n for s, n in sample.submissions(assignment) if s not in ("gus-crash", "hal-cheat")]
     names = [f"s{number}" for number in range(10)]
     for student, notebook in zip(names, islice(cycle(kinds), len(names)), strict=True):
         hand_in(course, student, notebook)
     shutil.copy(blank_gradebook, course)
-    alone = tmp_path_factory.mktemp("alone") / "course"
-    shutil.copytree(course, alone)
+    return Crowd(course, names)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(crowd, tmp_path_factory, root, lasting):
+    """What one machine makes of the crowd."""
+    alone = crowd.copied(tmp_path_factory.mktemp("alone"))
     Classroom(alone, root, NAME, seed=SEED).grade(lasting)
-    return Crowd(course, names, canonical_dump(alone))
+    return canonical_dump(alone)
 
 
 class Machines:

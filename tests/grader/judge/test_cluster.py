@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from course_lib.cli import main
 from grader.classroom import Classroom
 from grader.judge import judge_process
 from grader.judge.channel import Limits
@@ -24,7 +25,7 @@ LIMITS = Limits()
 
 @pytest.mark.slow
 def test_workers_die_and_come_and_the_scheduler_starts_anew(
-    crowd, machines, grading, tmp_path, dump
+    crowd, undisturbed, machines, grading, tmp_path, dump
 ):
     course = crowd.copied(tmp_path)
     run = grading(course, "--scheduler", machines.address)
@@ -40,12 +41,12 @@ def test_workers_die_and_come_and_the_scheduler_starts_anew(
     machines.hire()
     facts = run.finished()
     assert facts["graded_now"] == facts["submissions"] == len(crowd.names)
-    assert dump(course) == crowd.undisturbed
+    assert dump(course) == undisturbed
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
-    crowd, machines, grading, tmp_path, dump
+    crowd, undisturbed, machines, grading, tmp_path, dump
 ):
     course = crowd.copied(tmp_path)
     machines.start()
@@ -57,12 +58,12 @@ def test_a_worker_that_is_cut_off_and_comes_back_changes_nothing(
     run.reach(len(crowd.names) - 1)
     silent.send_signal(signal.SIGCONT)
     assert run.finished()["graded_now"] == len(crowd.names)
-    assert dump(course) == crowd.undisturbed
+    assert dump(course) == undisturbed
 
 
 @pytest.mark.slow
 def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_workers(
-    crowd, machines, grading, tmp_path, dump
+    crowd, undisturbed, machines, grading, tmp_path, dump
 ):
     course = crowd.copied(tmp_path)
     machines.start()
@@ -75,7 +76,7 @@ def test_a_command_that_was_killed_goes_on_and_judge_processes_end_with_their_wo
     assert (
         facts["submissions"] == len(crowd.names) and facts["graded_now"] == len(crowd.names) - there
     )
-    assert dump(course) == crowd.undisturbed
+    assert dump(course) == undisturbed
     desks = list(children_of(worker.pid))
     assert desks, "a worker keeps a judge process"
     worker.kill()
@@ -101,16 +102,23 @@ def alive(pid):
         return False
 
 
-def test_nobody_there_is_said_and_nothing_is_lost(crowd, machines, grading, tmp_path):
+def test_nobody_there_is_said_and_nothing_is_lost(
+    crowd, machines, root, tmp_path, monkeypatch, capsys
+):
     course = crowd.copied(tmp_path)
-    asked = ["--scheduler", machines.address, "--patience", "1"]
-    assert "no scheduler at tcp://127.0.0.1" in grading(course, *asked).finished(wanted=2)
+    monkeypatch.chdir(root)
+
+    def refused(*more):
+        asked = ["grade", NAME, "--course", str(course), "--scheduler", machines.address]
+        assert main([*asked, *more]) == 2
+        return capsys.readouterr().err
+
+    assert "no scheduler at tcp://127.0.0.1" in refused("--patience", "1")
+    assert "--jobs" in refused("--jobs", "2")
     machines.start()
-    run = grading(course, "--scheduler", machines.address, "--patience", "6")
-    said = run.finished(wanted=2)
+    said = refused("--patience", "6")
     assert "no worker at tcp://127.0.0.1" in said and "goes on from here" in said
-    assert "--jobs" in grading(course, *asked, "--jobs", "2").finished(wanted=2)
-    assert run.verdicts() == 0
+    assert not [*course.glob("autograded/*/*/verdict.json")]
 
 
 def test_a_nonsensical_address_is_refused():

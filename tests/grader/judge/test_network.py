@@ -106,13 +106,13 @@ def run(crowd, hosts, network, grading, tmp_path):
 
 
 @pytest.fixture
-def same(run, crowd, dump):
+def same(run, crowd, undisturbed, dump):
     """See that everybody was graded once, to what one machine comes to."""
 
     def see():
         facts = run.finished()
         assert facts["graded_now"] == facts["submissions"] == len(crowd.names)
-        assert dump(run.course) == crowd.undisturbed
+        assert dump(run.course) == undisturbed
 
     return see
 

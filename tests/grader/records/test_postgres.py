@@ -43,7 +43,7 @@ def graded(tmp_path_factory, root, seed, lasting, blank_gradebook):
 
 
 def test_a_gradebook_moves_there_whole_and_grading_goes_on(
-    graded, postgres, grading, tmp_path, capsys, dump
+    graded, postgres, grade_here, tmp_path, capsys, dump
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
@@ -56,7 +56,7 @@ def test_a_gradebook_moves_there_whole_and_grading_goes_on(
         submission = book.find_submission(NAME, WHO[0])
         assert submission.extension == timedelta(days=2, hours=3)
         assert submission.total_seconds_late == 0 and submission.score > 0
-    assert grading(course, "--db", address).finished()["graded_now"] == 0
+    assert grade_here(course, "--db", address)["graded_now"] == 0
     assert dump(course, address) == before
     assert main(["migrate", str(course / "gradebook.db"), address]) == 2
     assert "is not empty" in capsys.readouterr().err
@@ -100,7 +100,7 @@ def test_what_cannot_be_migrated_is_said(graded, postgres, tmp_path, capsys):
 
 
 def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
-    graded, postgres, grading, tmp_path, dump
+    graded, postgres, grading, grade_here, tmp_path, dump
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
@@ -114,7 +114,7 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
         path.write_text(path.read_text() + "\n")
     other = tmp_path / "calm"
     shutil.copytree(course, other)
-    grading(other, "--db", calm).finished()
+    grade_here(other, "--db", calm)
     undisturbed = dump(other, calm)
     before = dump(course, address)
     with postgres.connect(name) as watching:
@@ -142,26 +142,26 @@ def test_killed_in_the_middle_of_a_transaction_and_resumed_is_undisturbed(
         )
         watching.execute("DROP TRIGGER wait ON grade")
         assert dump(course, address) == disturbed != before
-    grading(course, "--db", address).finished()
+    grade_here(course, "--db", address)
     assert dump(course, address) == undisturbed
 
 
-def test_two_graders_of_one_gradebook_are_never_mixed(graded, postgres, grading, tmp_path):
+def test_two_graders_of_one_gradebook_are_never_mixed(graded, postgres, grade_here, tmp_path):
     _, address = postgres.database()
     source = f"sqlite:///{graded}/gradebook.db"
     database.migrate(source, address)
     course = tmp_path / "course"
     shutil.copytree(graded, course)
     with database.alone(address):
-        said = grading(course, "--db", address).finished(wanted=2)
+        said = grade_here(course, "--db", address, wanted=2)
         assert "another `course grade` is at work" in said
         with pytest.raises(ValueError, match="another `course grade`"):
             database.migrate(source, address)
-    assert grading(course, "--db", address).finished()["graded_now"] == 0
+    assert grade_here(course, "--db", address)["graded_now"] == 0
 
 
 def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
-    graded, postgres, grading, tmp_path, dump
+    graded, postgres, grade_here, tmp_path, dump
 ):
     course = tmp_path / "course"
     shutil.copytree(graded, course)
@@ -171,7 +171,7 @@ def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
     verdict = course / "autograded" / WHO[1] / NAME / "verdict.json"
     verdict.unlink()
     postgres.stop()
-    assert "Is the server there" in grading(course, "--db", address).finished(wanted=2)
+    assert "Is the server there" in grade_here(course, "--db", address, wanted=2)
     postgres.start()
-    grading(course, "--db", address).finished()
+    grade_here(course, "--db", address)
     assert verdict.exists() and dump(course, address) == undisturbed
