@@ -224,6 +224,13 @@ def test_dates_of_questions_are_those_of_the_history():
         for size in what.sizes:
             for found in conclusions(what, runs, size):
                 question, arms = found.question, set(found.question.arms)
+                used = [
+                    r for r in runs if r.size == size and r.seed in found.seeds and r.arm in arms
+                ]
+                told = [r for r in used if r.clean is not True]
+                decided = found.verdict.outcome in ("holds", "fails", "no difference")
+                if not told or not decided or found.control or len(told) != len(used):
+                    continue
                 # An arm's name is in the history whatever became of the question's words.
                 words = [f'"{question.key}"', question.claim.split(",")[0][:60]]
                 first = [
@@ -231,12 +238,7 @@ def test_dates_of_questions_are_those_of_the_history():
                     for when, line in history
                     if any(w in line for w in words) or all(f'"{arm}"' in line for arm in arms)
                 ]
-                used = [
-                    r for r in runs if r.size == size and r.seed in found.seeds and r.arm in arms
-                ]
-                told = [r for r in used if r.clean is not True]
-                decided = found.verdict.outcome in ("holds", "fails", "no difference")
-                if first and told and decided and not found.control and len(told) == len(used):
+                if first:
                     # One early pair of several is the one by which settings were chosen.
                     pairs = {r.seed for r in told}
                     early = older(told, min(first).isoformat())
