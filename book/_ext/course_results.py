@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
 
 
 def found(env: BuildEnvironment) -> tuple[dict[str, list[Card]], list[DocumentRow]]:
-    """The claims by their pages, and the documents' rows."""
+    """The claims by their pages, and the documents' rows: the same for all pages of a build."""
+    book = Path(env.srcdir) / "book"
+    env.note_dependency(str(book / "results.yml"))
+    return _found(book)
+
+
+@cache
+def _found(book: Path) -> tuple[dict[str, list[Card]], list[DocumentRow]]:
     from course_lib.book.document_rows import load_known, load_reported, rows
     from course_lib.book.results import cards
     from course_lib.experiments import EXPERIMENTS
 
-    book = Path(env.srcdir) / "book"
-    env.note_dependency(str(book / "results.yml"))
     records = load_known(book / "results")
     printed = rows(load_reported(book / "results.yml", records), records)
     return cards([*EXPERIMENTS.values()], records, printed), printed

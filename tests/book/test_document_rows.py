@@ -394,8 +394,7 @@ def test_no_row_of_the_book_says_more_than_its_runs_reach():
 
 
 def test_every_claim_has_one_row_on_the_page_of_its_document(page):
-    printed = rows(load_reported(BOOK / "results.yml", RECORDS), RECORDS)
-    by_page = cards([*EXPERIMENTS.values()], RECORDS, printed)
+    by_page, printed = page._found(BOOK)
     toc = (BOOK.parent / "_toc.yml").read_text()
     for key, members in by_page.items():
         name = page.page_of(key)
