@@ -93,7 +93,7 @@ def translate_good_evening(s: Sketch) -> None:
     begun = [[start, *row] for start, row in zip((first, None, None), rows, strict=True)]
     reading = p.grid(*begun, gap=gap, axle=0, turn=False)
     whole = p.grid(written, linear, *more, gap=gap, axle=2, turn=False)
-    legend = p.row(p.place(36), p.texts("a written word goes in next", at="start"))
+    legend = p.row(p.place(36), p.texts("each generated word goes in next", at="start"))
     whole = p.row(entry, whole, gap=p.of(0, 30), axle=1)
     writing = p.column(whole, legend, axle=0)
     left, right = p.panel(reading, "encoder", axle=True), p.panel(writing, "decoder", axle=True)
