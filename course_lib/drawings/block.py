@@ -205,17 +205,18 @@ def stream_by_hand(s: Sketch) -> None:
 
 # Scores of a router for one token, and what the experts make of the token.
 SCORES = torch.tensor([2.0, 0.0, 1.0, -1.0])
-OUTPUTS = torch.tensor([[4.0, 0.0], [3.0, 3.0], [0.0, 8.0], [1.0, 1.0]])
+EXPERT_OUTPUTS = torch.tensor([[4.0, 0.0], [3.0, 3.0], [0.0, 8.0], [1.0, 1.0]])
 BEST, CHOSEN = SCORES.topk(2)
 WEIGHTS = BEST.softmax(-1)
-MIXED = WEIGHTS @ OUTPUTS[CHOSEN]
+MIXED = WEIGHTS @ EXPERT_OUTPUTS[CHOSEN]
 
 
 @drawing(
     f"""A token goes to a router, which gives four experts the scores {said(SCORES, 0)}. The two
     experts with the largest scores, 1 and 3, are used, with the weights {said(WEIGHTS, 2)}. They
-    return {said(OUTPUTS[0], 0)}, and {said(OUTPUTS[2], 0)}. The sum of these outputs, weighted, is
-    {said(MIXED, 2)}. Experts 2 and 4 are not used: they compute nothing for this token.""",
+    return {said(EXPERT_OUTPUTS[0], 0)}, and {said(EXPERT_OUTPUTS[2], 0)}. The weighted sum of these
+    outputs is {said(MIXED, 2)}. Experts 2 and 4 are not used: they compute
+    nothing for this token.""",
     numbers=lambda: [SCORES, WEIGHTS, MIXED],
 )
 def route_to_experts(s: Sketch) -> None:
