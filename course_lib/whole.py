@@ -60,7 +60,7 @@ class FeedForward(nn.Module):
         self.out_proj = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, bend, narrow, ``(B, T, D)``."""
+        """Two linear maps with a GELU between them, ``(B, T, D)``."""
         return self.out_proj(F.gelu(self.in_proj(x)))
 
 
@@ -122,7 +122,7 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def generate(self, tokens: Tensor, n: int, temperature: float = 1.0) -> Tensor:
-        """Go on with texts ``(B, T)`` by n words each, drawn by chance; greedy at temperature 0."""
+        """Continue texts ``(B, T)`` by n sampled tokens each; greedy at temperature 0."""
         pasts: list[list[Tensor]] = [[] for _ in self.blocks]
         new = tokens
         for _ in range(n):

@@ -150,7 +150,7 @@ def test_the_whole_book_is_kept(page, site):
     names = [n for n in json.loads((site / "offline.json").read_text())["pages"] if "live" not in n]
     for name in names[:: len(names) // 8]:
         assert page.goto(address + name).ok and page.locator("h1").first.inner_text()
-    page.goto(f"{address}book/chapters/09_cache.html")
+    page.goto(f"{address}book/chapters/09_translator.html")
     page.get_by_role("button", name="Load the trained model").click()
     page.locator("figure[data-state]").first.wait_for()
 

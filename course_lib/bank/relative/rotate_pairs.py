@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="08_relative.html#relative-rope",
+    chapter="08_rotary.html#relative-rope",
     example=lambda t: (t.randn(2, 5, 8), torch.arange(5)),
     outcomes=("relative.rotary",),
 )

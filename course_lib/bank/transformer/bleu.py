@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=3,
-    chapter="09_transformer.html#transformer-real",
+    chapter="09_translator.html#transformer-real",
     outcomes=("transformer.decode",),
     example=lambda t: (
         ["a b c d e".split(), "f g h".split()],
