@@ -215,7 +215,7 @@ def cut_or_reshaped(s: Sketch) -> None:
     x = p.cells(named(CHANNELS), "state", words=LETTERS, name="four tokens")
     grounds = []
     for title, cut, role in (
-        ("right: reshape, transpose", CUT, "query"),
+        ("correct: reshape, transpose", CUT, "query"),
         ("wrong: reshape alone", RESHAPED, "mask"),
     ):
         heads = [
