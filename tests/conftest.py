@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -186,10 +187,24 @@ def sees(path, changed, *, search=True):
     # What is no code of the library is named by the tests that read it, or a folder above it is.
     code = [ROOT / name for name in CODE[:3]]
     others = {f for f in changed if f.suffix != ".py" or not {*code} & {*f.parents}}
-    names = {part for file in others for part in file.relative_to(ROOT).with_suffix("").parts}
-    if any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
+    if any(names(said, file.relative_to(ROOT)) for said in paths(text) for file in others):
         return True
     return path in CHANGED.reached(frozenset(changed), search)
+
+
+@cache
+def paths(text):
+    """What a text imports, or has in quotes or with a slash."""
+    joined = re.sub(r"[\"'] / f?[\"']", "/", text)
+    found = re.findall(r"""(?<![\w.*/-])(from |import |["'])?([\w.*/-]+)(["']?)""", joined)
+    return {name for before, name, after in found if before or after or "/" in name}
+
+
+def names(said, file):
+    """Whether a path as far as it goes, or a part of another name, is a file or a folder above."""
+    own, parts = (re.findall(r"[^./]+", str(name)) for name in (said, file.with_suffix("")))
+    places = [(j, parts.index(word)) for j, word in enumerate(own) if word in parts]
+    return any("/" not in said or all(map(fnmatch, parts[i:], own[j:])) for j, i in places)
 
 
 def missing(what):

@@ -210,8 +210,10 @@ def test_refusals_say_what_there_is(capsys, tmp_path, monkeypatch):
 def test_matrix_ends_with_its_line_and_speaks_json(capsys):
     arguments = ["matrix", "attention.scaled_dot_product", "--seeds", "1"]
     assert main(arguments) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert line.startswith("exercises 1, mistakes 11/11 rejected")
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "exercises 1, mistakes 11/11 rejected, 11/11 named, alternatives 4/4 full marks,"
+        " stubs 1/1 zero, misnamed 0, seeds 1"
+    )
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rejected"] == 11
 

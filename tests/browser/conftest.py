@@ -12,6 +12,14 @@ STYLE = Path(__file__).parents[2] / "book" / "_static" / "course.css"
 FIGURES = files("course_lib.figures") / "figures.css"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_networks():
+    """Train small networks for the picture that scripts replace: `tests/figures` looks at all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("course_lib.figures.live_training.BLOCKS", (1, 1))
+        yield
+
+
 @pytest.fixture
 def shown(browser, serve, tmp_path, monkeypatch):
     """Shows a figure alone on a page, with its model; any error of theirs fails the test."""

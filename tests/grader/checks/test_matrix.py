@@ -124,15 +124,6 @@ def test_points_that_do_not_add_up_are_a_fault(spoiled):
     assert "properties are worth 6 points, the exercise 7" in faults()
 
 
-def test_the_summary_line_has_its_form():
-    exercise = find("attention.scaled_dot_product")
-    m, a = len(exercise.mistakes), len(exercise.alternatives)
-    assert matrix(1, [exercise.id]).line() == (
-        f"exercises 1, mistakes {m}/{m} rejected, {m}/{m} named, alternatives {a}/{a} full marks,"
-        " stubs 1/1 zero, misnamed 0, seeds 1"
-    )
-
-
 def test_a_slip_that_costs_nearly_all_is_told_unless_a_reason_stands():
     """Two of the bank's mistakes over properties of which one decides all points, or none."""
     exercise = dataclasses.replace(find("attention.scaled_dot_product"))
