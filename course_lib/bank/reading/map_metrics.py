@@ -5,7 +5,7 @@ exercise = Exercise(
     points=6,
     minutes=25,
     difficulty=3,
-    chapter="10_reading.html#reading-metrics",
+    chapter="10_kinds.html#reading-metrics",
     outcomes=("reading.metrics",),
     returns=("entropy", "near_diagonal", "largest", "relative_position"),
     example=lambda t: _sample(t, 5, [5, 5], hidden=0),

@@ -5,7 +5,7 @@ exercise = Exercise(
     points=6,
     minutes=25,
     difficulty=3,
-    chapter="10_kinds.html#reading-bugs",
+    chapter="10_bugs.html#reading-bugs",
     outcomes=("reading.kinds",),
     example=lambda t: _sample(t, "sound", [6, 6]),
 )
