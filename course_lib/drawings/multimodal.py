@@ -112,9 +112,9 @@ def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
 
 
 @drawing(
-    f"""The cosines of the three pairs, divided by the temperature, are three rows of scores. If the
-    images are the queries, each row passes a softmax, and the weights of the three pairs are
-    {said(ASKED["row"].diagonal())}. If the captions are, each column passes a softmax, and
+    f"""The cosines of the three pairs, divided by the temperature, are three rows of scores. If
+    each image chooses a caption, each row passes a softmax, and the weights of the three pairs are
+    {said(ASKED["row"].diagonal())}. If each caption chooses, each column passes a softmax, and
     the weights of the pairs are {said(ASKED["column"].diagonal())}. The mean loss is
     {LOST["row"].mean():.2f} by rows and {LOST["column"].mean():.2f} by columns.""",
     numbers=lambda: (
@@ -125,7 +125,7 @@ def _table(p: Page, way: str, numbers: torch.Tensor, role: str) -> Part:
 def asked_both_ways(s: Sketch) -> None:
     p = Page(s)
     panels = []
-    names = ("images are queries: softmax by row", "captions are queries: softmax by column")
+    names = ("each image chooses: softmax by row", "each caption chooses: softmax by column")
     for name, way in zip(names, ("row", "column"), strict=True):
         scores = _table(p, way, SCORES, "step")
         pill = p.step("softmax", beside=scores, upright=True)

@@ -7,13 +7,7 @@ import torch
 
 from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import painted, pixels, said
-from course_lib.positions import (
-    axial_angles,
-    multimodal_positions,
-    next_position,
-    rotate,
-    sinusoidal_encoding,
-)
+from course_lib.positions import axial_angles, rotate, sinusoidal_encoding
 from course_lib.positions.learned import stretch_places
 from course_lib.vit import patchify
 
@@ -55,11 +49,6 @@ FALLING, RISING = ((0, 0), (2, 2)), ((0, 2), (2, 0))
 
 OLD, NEW = 4, 6
 STRETCHED = stretch_places(OLD, NEW)
-
-PARTS: list[int | tuple[int, int, int]] = [3, (1, 2, 2), 2]
-IDS = multimodal_positions(PARTS)
-SEQUENCE = ("in", "this", "photo", None, None, None, None, "a", "ship")
-AXES = ("time", "row", "column")
 
 
 @drawing(
@@ -211,39 +200,6 @@ def stretched_places(s: Sketch) -> None:
             p.named(strip, *note, at="right")
         made.append(p.column(p.text(name, kind="strong", at="start"), whole, gap=4))
     p.done(p.row(p.column(*made, gap=6)))
-
-
-@drawing(
-    f"""A sequence of three words, an image of two by two patches, and two more words. Each token
-    has three numbers. Time: {", ".join(map(str, IDS[0].tolist()))}. Row:
-    {", ".join(map(str, IDS[1].tolist()))}. Column: {", ".join(map(str, IDS[2].tolist()))}. A word
-    has the same number three times, one more than the largest before it. All patches share their
-    time, {int(IDS[0, 3])}, and count rows and columns from there. The next token would get
-    {next_position(IDS)}.""",
-    numbers=lambda: [IDS],
-)
-def three_numbers(s: Sketch) -> None:
-    p = Page(s)
-    corners = iter((1, 2, 5, 6))
-    heads = [
-        p.text(word, kind=p.of("strong", "strong small"))
-        if word
-        else p.pixels(pixels(PATCHES[next(corners)]), 6)
-        for word in SEQUENCE
-    ]
-    columns = [
-        p.cells(
-            IDS[:, j : j + 1],
-            "position",
-            w=p.of(58, 32),
-            h=28,
-            words=() if j else AXES,
-            asks=("position", ""),
-        )
-        for j in range(len(heads))
-    ]
-    p.named(heads[4], "", "2 × 2 patches", free=True)
-    p.done(p.grid([p.loose(head, both=True) for head in heads], columns, gap=(0, 8), turn=False))
 
 
 ORDER = (2, 0, 1)

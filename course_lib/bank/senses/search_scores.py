@@ -5,7 +5,7 @@ exercise = Exercise(
     points=4,
     minutes=25,
     difficulty=2,
-    chapter="19_looking.html#senses-costs",
+    chapter="19_costs.html#senses-costs",
     outcomes=("senses.costs",),
     example=lambda t: ("towers", 4, 9, 1, 1, 1, 2),
 )

@@ -6,7 +6,7 @@ exercise = Exercise(
     points=6,
     minutes=25,
     difficulty=3,
-    chapter="11_space.html#space-rotary",
+    chapter="11_rotating.html#space-rotary",
     outcomes=("space.rotary",),
     example=lambda t: (t.randn(6, 8), 2, 3),
 )

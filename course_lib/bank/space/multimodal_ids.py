@@ -5,7 +5,7 @@ exercise = Exercise(
     points=4,
     minutes=15,
     difficulty=2,
-    chapter="11_space.html#space-multimodal",
+    chapter="19_looking.html#space-multimodal",
     outcomes=("space.rotary", "space.codes"),
     severe={
         "time_from_zero": "no number behind an image is right",
