@@ -213,7 +213,7 @@ def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
 
 
 @drawing(
-    """Four arms in columns and four settings in rows. From vanilla to full attention only the
+    """Four arms in columns and four settings in rows. From the baseline to full attention only the
     attention changes, from ProbSparse to full. From there to every layer the positions move from
     the input into each layer, and so out of the values. From there to the cross terms only the
     terms of the score change, from four to two. The report goes from the first column to the last
@@ -239,6 +239,7 @@ def one_change_a_step(s: Sketch) -> None:
             ),
             gap=4,
         )
+        name = "baseline" if n == 0 else name
         words = p.of([name.replace("-", " ")], name.split("-"))
         head = p.column(*(p.text(word, kind="strong") for word in words), gap=-1)
         columns.append((head, cells))

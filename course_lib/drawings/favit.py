@@ -1,6 +1,5 @@
-"""Factorised attention: one window for all, three groups, a wrong axis, and keys by vote."""
+"""Factorised attention: one window for all, three groups, and a wrong axis."""
 
-import math
 from functools import partial
 
 import torch
@@ -8,7 +7,7 @@ import torch
 from course_lib.attention import scaled_dot_product_attention
 from course_lib.drawings import Box, Page, Sketch, drawing
 from course_lib.drawings.rows import said
-from course_lib.favit import CrossWindow, group_survey, informative_keys, unfold_windows
+from course_lib.favit import CrossWindow, group_survey, unfold_windows
 from course_lib.favit.sampling import sampled
 
 # A map of 4 x 4 tokens of width 1, in windows of 2 x 2.
@@ -28,14 +27,6 @@ AREAS = {dilation: group_survey(SIDE, SIDE, M, dilation) for dilation in (1, DIL
 WINDOWS = torch.arange(12.0).view(1, 1, 1, 3, 4)
 MEAN = CrossWindow("mean")(WINDOWS).flatten()
 RELEASED = CrossWindow("mean", pool_channels=True)(WINDOWS).flatten()
-
-# Three queries that score four keys: the keys are unit vectors, and the queries scaled.
-VOTES = torch.tensor([[0.0, 0, 0, 0], [2, 0, 0, 2], [1, 0, 3, 0]])
-SHARES = VOTES.softmax(-1)
-DECIDED = math.log(4) + (SHARES * SHARES.log()).sum(-1)
-VOTERS = DECIDED.topk(math.ceil(math.log(3))).indices.sort().values
-POOLED = VOTES[VOTERS].mean(0)
-KEPT = informative_keys(2 * VOTES[None, None], torch.eye(4)[None, None], 2).flatten().tolist()
 
 
 @drawing(
@@ -131,8 +122,8 @@ def three_groups(s: Sketch) -> None:
 @drawing(
     f"""One place in three windows, each with four channels, holds the numbers 0 to 11, a row for
     each window. The mean over windows averages down each column and gives {said(MEAN, 0)}. The
-    official release puts all twelve numbers in one row and averages three at a time, 0, 1 and 2
-    first, and gets {said(RELEASED, 0)}: these are means over channels, mostly of one window. Both
+    means of three neighbours in the row of all twelve numbers, 0, 1 and 2 first, are
+    {said(RELEASED, 0)}: these are means over channels, mostly of one window. Both
     results have four channels.""",
     numbers=lambda: [MEAN, RELEASED],
 )
@@ -148,58 +139,9 @@ def a_wrong_axis(s: Sketch) -> None:
         got = p.cells([[int(number)]], "key", thick=True)
         p.link(three, got)
         threes.append(p.column(three, got, gap=56))
-    right = p.panel(p.column(again, mean, gap=34), "right: over windows")
-    wrong = p.panel(p.row(*threes, gap=6), "as released: over channels", h=right.room[1] * 2)
+    right = p.panel(p.column(again, mean, gap=34), "correct: over windows")
+    wrong = p.panel(p.row(*threes, gap=6), "wrong: over channels", h=right.room[1] * 2)
     p.link(box, right)
     p.done(box, right, wrong)
     for j in range(4):
         s.flow(again.box.cell(2, j), mean.box.cell(0, j))
-
-
-@drawing(
-    f"""Three queries and four keys. The first query has the scores {said(VOTES[0], 0)}, the second
-    {said(VOTES[1], 0)}, the third {said(VOTES[2], 0)}. After the softmax the first has weights of
-    {said(SHARES[0])}, the second {said(SHARES[1])}, the third {said(SHARES[2])}. Their distances
-    from uniform weights are {said(DECIDED)}. The two queries furthest from uniform, the second and
-    the third, vote. The mean of their scores is {said(POOLED, 1)}, and the two keys with the
-    highest mean, keys 1 and 3, stay.""",
-    numbers=lambda: [VOTES, SHARES, DECIDED, POOLED],
-)
-def keys_by_vote(s: Sketch) -> None:
-    p = Page(s)
-    voters = VOTERS.tolist()
-    asks = [f"*q*_{{{i + 1}}}" for i in range(3)]
-    scores = p.cells(VOTES, "step", h=28, words=asks, asks=("query", ""), name="scores")
-    soft = p.step("softmax", beside=scores)
-    weights = p.cells(SHARES, "weight", h=28, bars=True, name="weights")
-    far = p.cells(DECIDED[:, None], "state", w=46, h=28, name="from uniform")
-    votes = p.column(
-        *(
-            p.text(
-                "votes" if i in voters else "no vote",
-                kind="small strong" if i in voters else "small quiet",
-            )
-            for i in range(3)
-        )
-    )
-    pooled = p.cells(POOLED, "step", h=28, digits=1, name="mean score of the voters", shape="")
-    names = [[f"*k*_{{{j + 1}}}" for j in range(4)]]
-    keys = p.row(
-        *(
-            p.cells(
-                [[name]],
-                "key" if j in KEPT else "mask",
-                w=30,
-                h=28,
-                thick=j in KEPT,
-                hatched=[] if j in KEPT else [(0, 0)],
-            )
-            for j, name in enumerate(names[0])
-        ),
-        gap=0,
-    )
-    p.link(scores, soft, weights)
-    p.link(weights, far)
-    p.link(pooled, keys, label="2 highest")
-    judged = p.row(weights, p.row(far, votes, gap=8), gap=p.of(26, 14))
-    p.done(p.column(p.line(scores, soft, judged, gap=22), p.row(pooled, keys, gap=80), gap=28))

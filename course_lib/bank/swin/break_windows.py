@@ -39,7 +39,7 @@ exercise = counterexample(
     returns=("rows", "columns"),
     minutes=10,
     difficulty=2,
-    chapter="15_stages.html#swin-sizes",
+    chapter="15_swin.html#swin-sizes",
     outcome="swin.windows",
     apart={
         "across": (
