@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.base.files import digest, placed
+from grader.base.packed import contents
 from grader.base.reach import FOLDERS, Symbol, drop_docstrings, located, reached
 
 # Names in a page that import something: `check("masks.causal_mask")`.
@@ -23,13 +24,17 @@ def page_keys(root: Path) -> dict[str, str]:
     """A key for every page with code.
 
     It changes with the modules of the library that the page's code reaches (their comments,
-    docstrings and layout aside), with data files beside these, and with the records that it names.
-    Returns hexadecimal digests by the page's path below ``root``.
+    docstrings and layout aside), with data files beside these, and with the records that it names,
+    packed or not. Returns hexadecimal digests by the page's path below ``root``.
     """
     keys = {}
+    held = cache(contents)
     for page in sorted((root / "book").rglob("*.md")):
         if cells := [match[2] for match in _FENCE.findall(page.read_text(encoding="utf-8"))]:
-            key = digest(placed(sorted(files(cells, root)), root), plain)
+            texts: dict[Path, bytes] = {}
+            for path in sorted(files(cells, root), key=lambda path: path.suffix != ".zip"):
+                texts |= held(path) if path.suffix == ".zip" else {path: plain(path)}
+            key = digest(placed(sorted(texts), root), texts.__getitem__)
             keys[page.relative_to(root).as_posix()] = key
     return keys
 
@@ -123,7 +128,6 @@ def _records(words: set[str], root: Path) -> set[Path]:
     results = root / "book" / "results"
     if not results.is_dir() or not any("results" in word for word in words):
         return set()
-    folders = [folder for folder in results.iterdir() if folder.is_dir()]
-    named = [folder for folder in folders if folder.name in words] or folders
-    within = [path for folder in named for path in folder.rglob("*")]
-    return {path for path in [*within, *results.glob("*")] if path.is_file()}
+    places = [*results.iterdir()]  # of each experiment an archive, a folder, or both
+    named = [place for place in places if place.stem in words] or places
+    return {path for place in named for path in (place, *place.rglob("*")) if path.is_file()}

@@ -45,7 +45,10 @@ def register(add: Add) -> None:
     )
     results.option("--document D", "only this document, by its name in --json")
     results.option("--results", "folder of the records (default: book/results)", type=Path)
-    results.flags(stale="list the records whose training code has changed")
+    results.flags(
+        stale="list the records whose training code has changed",
+        pack="move records that lie loose into the archives of their experiments",
+    )
     results.option(
         "--verify NAME",
         "repeat one recorded run, for example extrapolation/alibi-cpu-0, and compare the numbers",
@@ -77,27 +80,28 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise Refused("--device cuda: torch finds no GPU")
     torch.set_num_threads(arguments.threads)
-    if arguments.all or arguments.minutes is not None:
-        return run_unattended(arguments)
-    if arguments.experiment is None:
+    unattended = arguments.all or arguments.minutes is not None
+    if unattended and (not arguments.all or arguments.minutes is None):
+        raise Refused("--all and --minutes belong together: `course run --all --minutes M`")
+    if unattended and (arguments.experiment or arguments.seeds or arguments.arms):
+        raise Refused("--all takes no experiment, seeds or arms: leave them out")
+    if not unattended and arguments.experiment is None:
         for experiment in experiments.EXPERIMENTS.values():
             print(f"{experiment.name:22} {experiment.title}")
         return 0
-    experiment = experiments.get(arguments.experiment)
     root = checkout()
     results = arguments.results or root / "book" / "results"
-    experiments.run(
-        experiment,
-        arguments.size,
-        seeds=arguments.seeds,
-        arms=arguments.arms,
-        results_dir=results,
-        runs_dir=root / "_build" / "runs",
-        dry_run=arguments.dry_run,
-        device=arguments.device,
-        stale=arguments.stale,
-        jobs=arguments.jobs,
-    )
+    how = {name: getattr(arguments, name) for name in ("dry_run", "device", "stale", "jobs")}
+    how |= {"results_dir": results, "runs_dir": root / "_build" / "runs"}
+    if unattended:
+        flushed = functools.partial(print, flush=True)
+        done = experiments.run_all(
+            experiments.EXPERIMENTS, arguments.minutes, arguments.size, report=flushed, **how
+        )
+        print(done)
+        return FOUND_WRONG if done.failed else 0
+    experiment = experiments.get(arguments.experiment)
+    experiments.run(experiment, arguments.size, arguments.seeds, arguments.arms, **how)
     if not arguments.dry_run:
         records = experiments.load_records(results)
         for one in experiments.settle(experiment, records):
@@ -106,37 +110,12 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_unattended(arguments: argparse.Namespace) -> int:
-    """Run as many missing runs as the given time allows."""
-    from course_lib import experiments
-
-    if not arguments.all or arguments.minutes is None:
-        raise Refused("--all and --minutes belong together: `course run --all --minutes M`")
-    if arguments.experiment or arguments.seeds or arguments.arms:
-        raise Refused("--all takes no experiment, seeds or arms: leave them out")
-    root = checkout()
-    done = experiments.run_all(
-        experiments.EXPERIMENTS,
-        arguments.minutes,
-        arguments.size,
-        results_dir=arguments.results or root / "book" / "results",
-        runs_dir=root / "_build" / "runs",
-        dry_run=arguments.dry_run,
-        device=arguments.device,
-        stale=arguments.stale,
-        jobs=arguments.jobs,
-        report=functools.partial(print, flush=True),
-    )
-    print(done)
-    return FOUND_WRONG if done.failed else 0
-
-
 def run_results(arguments: argparse.Namespace) -> int:
     """Print each table, or all rows as JSON."""
     from course_lib.book.document_rows import load_known, load_reported, rows
     from course_lib.book.results import OTHERS, beside, cards, tally, text
     from course_lib.claims.ledger import DOCUMENTS
-    from course_lib.experiments import EXPERIMENTS
+    from course_lib.experiments import EXPERIMENTS, pack_records
 
     book = checkout() / "book"
     folder = arguments.results or book / "results"
@@ -144,6 +123,10 @@ def run_results(arguments: argparse.Namespace) -> int:
         raise Refused(f"no records in {folder}: run `course run EXPERIMENT`, or name their folder")
     if arguments.stale:
         return run_stale(arguments, folder)
+    if arguments.pack:
+        packed = [path.relative_to(folder).as_posix() for path in pack_records(folder)]
+        emit(arguments, {"packed": packed}, *packed, f"packed {len(packed)}")
+        return 0
     if arguments.verify is not None:
         return run_verify(arguments, folder)
     records = load_known(folder)

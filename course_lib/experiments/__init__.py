@@ -14,7 +14,7 @@ from course_lib.experiments.record import (
     load_record,
     load_records,
     measured,
-    numbers,
+    pack_records,
     pair_by_seed,
     unpack_items,
     validate,

@@ -15,7 +15,7 @@ from typing import Any
 
 from course_lib.experiments import one_seed
 from course_lib.experiments.reach import Settled, settle
-from course_lib.experiments.record import Record, measured, numbers
+from course_lib.experiments.record import Record, measured
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import stale
 from grader.base.errors import Refused
@@ -239,7 +239,7 @@ def _untimed(row: Mapping[str, float]) -> dict[str, float]:
 
 def _numbers(record: Record) -> dict[str, float]:
     """Results of a run but for times: numbers, and the columns of each epoch."""
-    found = {key: measured(record, key) for key in numbers(record.results)}
+    found = {**record.numbers}
     for row in record.metrics:
         found |= {f"{column} of epoch {row['epoch']}": v for column, v in _untimed(row).items()}
     return found

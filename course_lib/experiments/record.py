@@ -1,4 +1,4 @@
-"""Records: what an experiment leaves behind, one JSON file a run.
+"""Records: what an experiment leaves behind: JSON, a file a run, and later a member of an archive.
 
 The book prints no number that is not in a record. So a record says all that is needed to judge the
 number and to make it again, and nothing about whose machine it was.
@@ -8,12 +8,13 @@ import base64
 import dataclasses
 import json
 import math
+import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -25,6 +26,7 @@ from torch import Tensor
 from course_lib.strict import Number, strict
 from grader.base.errors import Refused
 from grader.base.files import write_whole
+from grader.base.packed import contents, pack
 
 SCHEMA: Final = 2
 """Of what is written now. In records of schema 1 the digest was over whole modules, the same for
@@ -136,6 +138,11 @@ class Record:
             "torch": self.versions.get("torch", ""),
         }
 
+    @cached_property
+    def numbers(self) -> dict[str, float]:
+        """All numbers of its results, by the keys by which :func:`measured` finds them."""
+        return dict(_numbers(self.results))
+
     def to_json(self) -> str:
         """The record as JSON text, fields in a fixed order."""
         values = dataclasses.asdict(self)
@@ -198,31 +205,52 @@ def unpack_items(text: str) -> Tensor:
 
 
 def load_record(path: Path) -> Record:
-    """Read one record."""
-    try:
-        record = validate(json.loads(path.read_text(encoding="utf-8")))
-    except json.JSONDecodeError as error:
-        told = f"{path}: no JSON, or cut off ({error}); delete it and run that arm again"
-        raise RecordError(told) from error
-    except (ValueError, OSError) as error:
-        raise RecordError(f"{path}: {error}") from error
-    wanted = Path(record.experiment, record.file_name)
-    if path.parts[-2:] != wanted.parts:
-        raise RecordError(f"{path}: holds the record {wanted}, which belongs under that name")
-    return record
+    """Read one record, from its own file or else from its experiment's archive."""
+    archive = path.parent.with_suffix(".zip")
+    found = _current(path if path.exists() or not archive.exists() else archive)
+    if path not in found:
+        raise RecordError(f"{path}: there is no such file, nor is it in {archive}")
+    return found[path]
 
 
 def load_records(results_dir: Path, experiment: str | None = None) -> list[Record]:
     """Read all records of a folder, or those of one experiment, in the order of their names."""
-    pattern = f"{experiment or '*'}/*.json"
-    paths = [(path, path.stat()) for path in sorted(results_dir.glob(pattern))]
-    return [_unchanged(path, stat.st_mtime_ns, stat.st_size) for path, stat in paths]
+    name = experiment or "*"
+    found: dict[Path, Record] = {}
+    # What lies loose is younger than an archive, and takes the place of its like in there.
+    for file in (*results_dir.glob(f"{name}.zip"), *results_dir.glob(f"{name}/*.json")):
+        found |= _current(file)
+    return [found[path] for path in sorted(found)]
+
+
+def _current(file: Path) -> dict[Path, Record]:
+    """The records of a file by their paths, which in an archive are those of loose ones."""
+    try:
+        stat = file.stat()
+        return _unchanged(file, stat.st_mtime_ns, stat.st_size)
+    except OSError as error:
+        raise RecordError(f"{file}: {error}") from error
 
 
 @cache
-def _unchanged(path: Path, changed: int, size: int) -> Record:
-    """A record that was read already, until its file changes: one page asks for all four times."""
-    return load_record(path)
+def _unchanged(file: Path, changed: int, size: int) -> dict[Path, Record]:
+    """What was read already, until its file changes: one page asks for all records four times."""
+    return {path: _parsed(text, path, file) for path, text in contents(file).items()}
+
+
+def _parsed(text: bytes, path: Path, file: Path) -> Record:
+    name = f"{path.parent.name}/{path.name}"
+    place = f"{path}" if path == file else f"{file}, member {name} (`zip -d` takes it out)"
+    try:
+        record = validate(json.loads(text))
+    except json.JSONDecodeError as error:
+        told = f"{place}: no JSON, or cut off ({error}); delete it and run that arm again"
+        raise RecordError(told) from error
+    except ValueError as error:
+        raise RecordError(f"{place}: {error}") from error
+    if name != (wanted := f"{record.experiment}/{record.file_name}"):
+        raise RecordError(f"{place}: holds the record {wanted}, which belongs under that name")
+    return record
 
 
 def write_record(record: Record, results_dir: Path) -> Path:
@@ -230,6 +258,31 @@ def write_record(record: Record, results_dir: Path) -> Path:
     path = results_dir / record.experiment / record.file_name
     write_whole(path, record.to_json())
     return path
+
+
+def pack_records(results_dir: Path) -> list[Path]:
+    """Move loose records into the archives of their experiments; the files that lay there.
+
+    One that a run writes anew meanwhile stays.
+    """
+    import fcntl  # Windows has none, and reads records
+
+    lock = os.open(results_dir, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # a second packer waits
+    packed = []
+    try:
+        for folder in sorted({path.parent for path in results_dir.glob("*/*.json")}):
+            archive = folder.with_suffix(".zip")
+            load_records(results_dir, folder.name)  # refuses what is no record
+            loose = {path: path.read_bytes() for path in sorted(folder.glob("*.json"))}
+            members = (contents(archive) if archive.exists() else {}) | loose
+            pack(archive, {f"{folder.name}/{path.name}": text for path, text in members.items()})
+            for path in (path for path, text in loose.items() if path.read_bytes() == text):
+                path.unlink()
+                packed.append(path)
+    finally:
+        os.close(lock)
+    return packed
 
 
 def pair_by_seed(
@@ -252,36 +305,21 @@ def measured(record: Record, metric: str) -> float:
     ``column@10`` is what a column of the metrics holds after 10 epochs.
     """
     column, _, epoch = metric.partition("@")
-    row = record.metrics[int(epoch) - 1 : int(epoch)] if epoch else [record.results]
-    value = _dig(row[0], column) if row else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    rows = record.metrics[int(epoch) - 1 : int(epoch)] if epoch else [record.numbers]
+    if not rows or column not in rows[0]:
         known = ", ".join(record.results)
         raise Refused(
             f"{record.experiment} {record.arm} has no number {metric!r}; its results: {known}"
         )
-    return float(value)
+    return float(rows[0][column])
 
 
-def numbers(results: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The keys by which :func:`measured` finds each number of a record's results."""
+def _numbers(results: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
     for key, value in results.items():
         if isinstance(value, Mapping):
-            yield from numbers(value, f"{prefix}{key}.")
-        elif _is_number(value):
-            yield prefix + key
-
-
-def _dig(results: Any, path: str) -> Any:
-    if not isinstance(results, Mapping):
-        return None
-    if path in results:
-        return results[path]
-    parts = path.split(".")
-    for i in range(1, len(parts)):
-        head = ".".join(parts[:i])
-        if head in results:
-            return _dig(results[head], ".".join(parts[i:]))
-    return None
+            yield from _numbers(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield prefix + key, float(value)
 
 
 def _private(value: Any, where: str) -> Iterator[str]:
@@ -303,7 +341,3 @@ def _private(value: Any, where: str) -> Iterator[str]:
         yield f"{where} is {value}, expected a finite number"
     elif not isinstance(value, bool | int | float | type(None)):
         yield f"{where} is of type {type(value).__name__}, which JSON does not have"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import mean
@@ -37,6 +38,7 @@ from grader.base.reach import ROOT
 Weights = tuple[Mapping[str, Tensor], Mapping[str, str]]
 Work = tuple[Experiment, str, int]
 """Experiment, arm and seed."""
+Run = Callable[[Experiment, str, int], tuple[Path, str]]
 
 RESULTS_DIR = Path("book/results")
 # Beside the package, which is the checkout's _build wherever one stands in it.
@@ -185,13 +187,15 @@ def each(
     """
     if jobs < 1:
         raise Refused(f"jobs is {jobs}, wanted at least 1")
+    show = progress and jobs == 1
+    do: Run = partial(
+        run_one, size=size, results_dir=results_dir, runs_dir=runs_dir, device=device, progress=show
+    )
     if jobs == 1:
         for i, work in enumerate(todo, 1):
             begun(i, work)
             try:
-                made: tuple[Path, str] | Exception = run_one(
-                    *work, size, results_dir, runs_dir, device, progress
-                )
+                made: tuple[Path, str] | Exception = do(*work)
             except Exception as error:
                 made = error
             yield work, made
@@ -205,14 +209,7 @@ def each(
         (torch.get_num_threads(),),
     )
     try:
-        waiting = {
-            pool.submit(_by_name, what.name, arm, seed, size, results_dir, runs_dir, device): (
-                what,
-                arm,
-                seed,
-            )
-            for what, arm, seed in todo
-        }
+        waiting = {pool.submit(_by_name, do, work[0].name, *work[1:]): work for work in todo}
         for i, future in enumerate(as_completed(waiting), 1):
             begun(i, waiting[future])
             failure = future.exception()
@@ -235,20 +232,9 @@ def _prepare(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def _by_name(
-    name: str,
-    arm: str,
-    seed: int,
-    size: str,
-    results_dir: Path,
-    runs_dir: Path,
-    device: torch.device | str | None,
-) -> tuple[Path, str]:
+def _by_name(do: Run, name: str, arm: str, seed: int) -> tuple[Path, str]:
     # Questions are functions, which don't travel.
-    experiments = import_module("course_lib.experiments")
-    return run_one(
-        experiments.get(name), arm, seed, size, results_dir, runs_dir, device, progress=False
-    )
+    return do(import_module("course_lib.experiments").get(name), arm, seed)
 
 
 def run_one(

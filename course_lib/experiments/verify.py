@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from course_lib.experiments.record import load_record, load_records, measured, numbers
+from course_lib.experiments.record import load_record, load_records, measured
 from course_lib.experiments.registry import Experiment
 from course_lib.experiments.runner import bill, run_one
 from grader.base.errors import Refused
@@ -49,8 +49,8 @@ def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> 
     again = load_record(path)
     of_arm = [r for r in records if (r.arm, r.size) == (kept.arm, kept.size)]
     rows = []
-    for metric in numbers(kept.results):
-        was, now = measured(kept, metric), measured(again, metric)
+    for metric, was in kept.numbers.items():
+        now = measured(again, metric)
         seeds = [measured(record, metric) for record in of_arm]
         spread = statistics.stdev(seeds) if len(seeds) > 1 else 0.0
         rows.append(Again(metric, was, now, abs(now - was) / spread if spread else None))

@@ -21,13 +21,7 @@ from pydantic import TypeAdapter
 from course_lib.efficient.block_sparse import fused_block_sparse_attention, random_blocks
 from course_lib.efficient.linformer import linformer_attention
 from course_lib.experiments.provenance import Clock, hardware, parent_commit, versions
-from course_lib.experiments.record import (
-    DataUse,
-    Record,
-    load_record,
-    record_name,
-    write_record,
-)
+from course_lib.experiments.record import DataUse, Record, load_records, write_record
 from course_lib.experiments.source import digest as digest_of
 from course_tests.benchmarks.timing import Ratio, compare, forward_pass, peak_memory, training_pass
 from course_tests.parity.peers import Lambda, Mechanism, floats, mechanisms
@@ -97,13 +91,13 @@ def bench(
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise Refused(f"no mechanism {', '.join(unknown)}; there are {', '.join(known)}")
+    kept = {} if again else {record.arm: record for record in load_records(results_dir, EXPERIMENT)}
     for name, mechanism in known.items():
         if names and name not in names:
             continue
         digest = digest_of([(mechanism.module, "*")])
         arm = name.replace("_", "-")
-        path = results_dir / EXPERIMENT / record_name(arm, "cpu", 0)
-        old = load_record(path) if path.exists() and not again else None
+        old = kept.get(arm)
         if old and old.source_sha256 == digest and old.config["repeats"] >= repeats:
             whose = {"name": name, "peer": old.config["peer"]}
             yield TypeAdapter(Measured).validate_python(whose | old.results)

@@ -14,6 +14,7 @@ import course_lib.book.builder as build_module
 from course_lib.book.builder import BuildError, build, links, source_key
 from course_lib.book.page_keys import page_keys
 from course_lib.claims import load_claims
+from grader.base.packed import pack
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -37,10 +38,13 @@ def checkout(tmp_path):
         "course_lib/numbers_of.py": MODULE,
         "course_lib/figure.js": "(x) => 2 * x;",
         "course_lib/words_of.py": "TWICE = 2\n",
-        "book/intro.md": "# Hello\n\n" + CODE.format("from course_lib.numbers_of import double"),
+        "book/intro.md": "# Hello\n\n"
+        + CODE.format("from course_lib.numbers_of import double")
+        + CODE.format("'toy'"),
         "book/other.md": "# Words\n\n" + CODE.format("from course_lib.words_of import TWICE"),
         "book/_ext/course_own.py": "X = 1\n",
-        "book/results/run.json": "{}",
+        "book/results/toy/run.json": "{}",
+        "book/results/cost/run.json": "{}",
         "constraints.txt": "torch==2.13.0\n",
         "_config.yml": "title: Small\n",
         "_toc.yml": "format: jb-book\nroot: book/intro\n",
@@ -81,7 +85,8 @@ def test_words_keep_the_outputs_but_ask_for_a_build(checkout, name, old, new):
         ("course_lib/numbers_of.py", "2 * x", "3 * x", {"book/intro.md"}),
         ("course_lib/words_of.py", "2", "3", {"book/other.md"}),
         ("course_lib/figure.js", "2 * x", "3 * x", {"book/intro.md", "book/other.md"}),
-        ("book/results/run.json", "{}", '{"seed": 1}', {"book/intro.md", "book/other.md"}),
+        ("book/results/toy/run.json", "{}", '{"seed": 1}', {"book/intro.md", "book/other.md"}),
+        ("book/results/cost/run.json", "{}", '{"seed": 1}', {"book/other.md"}),
     ],
 )
 def test_what_a_page_reaches_changes_its_key(checkout, name, old, new, pages):
@@ -89,6 +94,16 @@ def test_what_a_page_reaches_changes_its_key(checkout, name, old, new, pages):
     change(checkout, name, old, new)
     after = page_keys(checkout)
     assert {page for page in after if after[page] != before[page]} == pages
+
+
+def test_a_packed_record_is_the_same_to_a_page_and_a_loose_one_makes_it_stale(checkout):
+    before, loose = page_keys(checkout), checkout / "book/results/toy/run.json"
+    pack(loose.parent.with_suffix(".zip"), {"toy/run.json": loose.read_bytes()})
+    assert page_keys(checkout) == before
+    loose.unlink()
+    assert page_keys(checkout) == before
+    loose.write_text('{"seed": 1}')
+    assert all(key != before[page] for page, key in page_keys(checkout).items())
 
 
 @pytest.fixture

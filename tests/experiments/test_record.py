@@ -1,9 +1,12 @@
 """Records: what is kept of a run, and of the machine."""
 
 import json
+import os
 import platform
+import signal
 import subprocess
 import time
+import zipfile
 
 import pytest
 import torch
@@ -16,12 +19,15 @@ from course_lib.experiments.record import (
     load_record,
     load_records,
     pack_items,
+    pack_records,
     pair_by_seed,
     unpack_items,
     validate,
     write_record,
 )
 from course_tests.refusals import refusals
+from grader.base.files import write_whole
+from grader.base.packed import pack
 
 
 def make(**changes):
@@ -169,20 +175,96 @@ def test_missing_and_unknown_fields_are_named():
         validate([])
 
 
-def test_a_file_must_be_named_after_its_content(tmp_path):
-    path = write_record(make(), tmp_path)
-    renamed = path.rename(path.with_name("plain-cpu-1.json"))
-    with pytest.raises(RecordError, match="holds the record"):
-        load_record(renamed)
+@pytest.mark.parametrize(
+    ("path", "share", "message"),
+    [
+        ("a-test/plain-cpu-1.json", 1, "holds the record a-test/plain-cpu-0.json"),
+        ("another/plain-cpu-0.json", 1, "holds the record a-test/plain-cpu-0.json"),
+        ("a-test/plain-cpu-0.json", 0, "no JSON.*delete it and run that arm again"),
+        ("a-test/plain-cpu-0.json", 0.5, "no JSON.*delete it and run that arm again"),
+    ],
+)
+def test_what_is_no_record_of_its_name_is_told_with_what_to_do(tmp_path, path, share, message):
+    place, text = tmp_path / path, make().to_json()
+    write_whole(place, text[: int(len(text) * share)])
+    with pytest.raises(RecordError, match=f"{place}: {message}"):
+        load_record(place)
+    archive = place.parent.with_suffix(".zip")
+    pack(archive, {path: place.read_bytes()})
+    place.unlink()
+    named = rf"{archive}, member {path} \(`zip -d` takes it out\): {message}"
+    for load in (lambda: load_record(place), lambda: load_records(tmp_path)):
+        with pytest.raises(RecordError, match=named):
+            load()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_a_record_that_was_cut_off_is_named_with_what_to_do(tmp_path, share):
-    path = write_record(make(), tmp_path)
-    whole = path.read_text()
-    path.write_text(whole[: int(len(whole) * share)])
-    with pytest.raises(RecordError, match=rf"{path.name}: no JSON.*run that arm again"):
-        load_record(path)
+def packed(folder, *records):
+    for record in records:
+        write_record(record, folder)
+    return [path.name for path in pack_records(folder)]
+
+
+def test_packed_records_are_the_same_and_any_unzip_reads_them(tmp_path):
+    made = [make(seed=seed) for seed in (1, 0, 10)] + [make(experiment="another")]
+    names = ["plain-cpu-0.json", "plain-cpu-1.json", "plain-cpu-10.json"]
+    for record in made:
+        write_record(record, tmp_path)
+    before = load_records(tmp_path)
+    assert packed(tmp_path) == [*names, names[0]]
+    assert not [*tmp_path.glob("*/*")] and load_records(tmp_path) == before
+    archive = tmp_path / "a-test.zip"
+    with zipfile.ZipFile(archive) as members:
+        assert members.namelist() == [f"a-test/{name}" for name in names]
+        assert members.read(f"a-test/{names[1]}").decode() == made[0].to_json()
+    assert load_record(tmp_path / "a-test" / names[2]) == made[2]
+    with pytest.raises(RecordError, match="plain-cpu-2.json: there is no such file, nor is it in"):
+        load_record(tmp_path / "a-test" / "plain-cpu-2.json")
+    bytes_of = archive.read_bytes()
+    assert packed(tmp_path) == [] and packed(tmp_path, made[1]) == names[:1]
+    assert archive.read_bytes() == bytes_of
+
+
+def test_a_loose_record_takes_the_place_of_a_packed_one(tmp_path):
+    packed(tmp_path, make(seed=0), make(seed=1))
+    path = write_record(make(seed=1, wall_seconds=9), tmp_path)
+    assert [r.wall_seconds for r in load_records(tmp_path)] == [1.5, 9]
+    assert load_record(path).wall_seconds == 9
+    assert packed(tmp_path) == [path.name]
+    assert [r.wall_seconds for r in load_records(tmp_path, "a-test")] == [1.5, 9]
+
+
+def test_packing_loses_nothing_when_it_is_broken_off_or_a_run_writes_meanwhile(
+    tmp_path, monkeypatch
+):
+    packed(tmp_path, make(seed=0))
+    path = write_record(make(seed=1), tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            pack_records(tmp_path)
+    assert [r.seed for r in load_records(tmp_path)] == [0, 1] and path.exists()
+
+    def slow(*arguments):
+        pack(*arguments)
+        write_record(make(seed=1, wall_seconds=9), tmp_path)
+
+    monkeypatch.setattr("course_lib.experiments.record.pack", slow)
+    assert packed(tmp_path) == []
+    assert [r.wall_seconds for r in load_records(tmp_path)] == [1.5, 9]
+
+
+def test_a_damaged_archive_is_named_with_its_member_and_what_to_do(tmp_path):
+    packed(tmp_path, make())
+    archive = tmp_path / "a-test.zip"
+    whole = bytearray(archive.read_bytes())
+    archive.write_bytes(whole[:-9])
+    told = rf"{archive} is damaged \(File is not a zip file\): `git checkout -- a-test.zip`"
+    with pytest.raises(ValueError, match=told):
+        load_records(tmp_path)
+    whole[99] ^= 255
+    archive.write_bytes(whole)
+    with pytest.raises(ValueError, match="is damaged at a-test/plain-cpu-0.json"):
+        load_records(tmp_path)
 
 
 def test_pairs_share_their_seed():
