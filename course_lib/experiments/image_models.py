@@ -13,15 +13,12 @@ has such products: an epoch then takes 0.6 of the time. Elsewhere all is float32
 ``hardware`` which it was; from before that entry all are mixed.
 """
 
-import json
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -30,11 +27,9 @@ from course_lib.experiments.fast_resnet import FastResNet
 from course_lib.experiments.provenance import multiplies_bfloat16
 from course_lib.experiments.questions import Question, from_table, learned
 from course_lib.experiments.registry import Experiment, Job, Outcome, Size
-from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config, make_model
+from course_lib.experiments.vit_ablations import Seeing, SeeingRun, as_config
 from course_lib.experiments.vit_cifar10 import augment
-from course_lib.experiments.vit_rivals import RESULTS
 from course_lib.training import accuracy, seeded_generator
-from course_lib.vit import ViT
 
 
 @dataclass(frozen=True)
@@ -256,20 +251,6 @@ EXPERIMENT = Experiment(
     _train,
     QUESTIONS,
 )
-
-
-def load_vit(path: Path = RESULTS / "image-models" / "vit-day-0.safetensors") -> ViT:
-    """The transformer of seed 0 as its training left it, in half precision and evaluation mode.
-
-    It wants ``normalise(pictures, std=PIXEL_STD)`` and has no class token.
-    """
-    with safe_open(path, framework="pt") as file:
-        weights = {name: file.get_tensor(name) for name in file.keys()}
-        settings = ModelRun(**json.loads(file.metadata()["config"]))
-    model = make_model(settings, seed=0)
-    assert isinstance(model, ViT)
-    model.load_state_dict(weights)
-    return model.eval()
 
 
 _SHARES = {1: 0.02, 5: 0.1, 20: 0.4, 50: 1.0}

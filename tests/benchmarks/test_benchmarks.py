@@ -1,12 +1,10 @@
 """Benchmarks: what they compute and write, never how long something took; and what is recorded."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from course_lib.cli import main
-from course_lib.experiments import load_records
+from course_lib.experiments import SHIPPED_RESULTS, load_records
 from course_tests.benchmarks.attention import EXPERIMENT, Measured, bench, worst
 from course_tests.benchmarks.timing import Ratio, compare, peak_memory
 from course_tests.parity.peers import mechanisms
@@ -89,8 +87,7 @@ def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     assert not load_records(tmp_path)
 
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-RECORDS = {record.arm: record for record in load_records(RESULTS, EXPERIMENT)}
+RECORDS = {record.arm: record for record in load_records(SHIPPED_RESULTS, EXPERIMENT)}
 
 
 def test_every_mechanism_has_been_measured_as_it_says():

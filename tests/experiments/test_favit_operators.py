@@ -1,13 +1,12 @@
 """Ways to fuse windows, side by side: what differs between the arms and what does not."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib.data.ett import ett_windows
-from course_lib.experiments import favit_operators
+from course_lib.experiments import SHIPPED_RESULTS, favit_operators
 from course_lib.experiments import informer_oil as oil
 from course_lib.experiments.favit_operators import EXPERIMENT, FusionRun, make_fusing
 from course_lib.experiments.informer_ablations import measure
@@ -66,7 +65,6 @@ def test_pictures_are_enlarged(train):
     assert told["multiplications"] > 5e6
 
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
 TINY = {"d_model": 8, "n_heads": 2, "d_ff": 8, "rounds": 1, "steps": 2, "batch_size": 4}
 TINY |= {"seq_len": 8, "label_len": 4, "pred_len": 4}
 
@@ -89,7 +87,7 @@ def test_what_is_kept_gives_the_results_that_are_recorded(tmp_path, series, trai
 
 
 def test_the_shipped_models_are_those_of_the_records():
-    records = {r.arm: r for r in load_records(RESULTS, "informer-oil")}
+    records = {r.arm: r for r in load_records(SHIPPED_RESULTS, "informer-oil")}
     assert records.keys() == set(oil.ARMS)
     kept = load_forecasters()
     weights = sum(p.numel() for p in kept.model.parameters())

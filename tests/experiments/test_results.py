@@ -1,18 +1,16 @@
 """The records in the book: valid, of the settings of now, and to be had again."""
 
 from dataclasses import asdict
-from pathlib import Path
 from statistics import stdev
 
 import pytest
 
 from course_lib.book.document_rows import BENCHMARKS
-from course_lib.experiments import EXPERIMENTS, conclusions, load_records, run
+from course_lib.experiments import EXPERIMENTS, SHIPPED_RESULTS, conclusions, load_records, run
 from course_lib.experiments.image_models import RATES
 from course_lib.experiments.seq2seq_bottleneck import CPU, make_data
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
-RECORDS = load_records(RESULTS)
+RECORDS = load_records(SHIPPED_RESULTS)
 
 
 def one(experiment, arm, seed):
