@@ -71,7 +71,7 @@ def news_through_windows(s: Sketch) -> None:
             for down in plan
         ]
         shown.append(p.grid(*windows, gap=(10, 10), turn=False))
-        told = p.text(f"{int(heard.sum())} patches know")
+        told = p.text(f"{int(heard.sum())} depend on patch 0")
         both = p.column(p.text(title, kind="strong"), shown[-1], told, axle=1)
         columns.append(both if not s.narrow else p.column(both))
     p.link(*(shown if not s.narrow else columns))
@@ -79,7 +79,7 @@ def news_through_windows(s: Sketch) -> None:
 
 
 def _window(p: Page, numbers: Tensor, told: Tensor) -> Part:
-    """A window: patches that know in green, the others grey."""
+    """A window: patches that depend on patch 0 in green, the others grey."""
     first = [(0, 0)] * (int(numbers[0, 0]) == 0)
     return p.cells(
         numbers, lambda i, j: "value" if told[i, j] else "state", w=30, h=30, thick=first
