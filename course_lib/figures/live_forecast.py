@@ -48,7 +48,7 @@ class Options(Figure):
         "calendar or heads away, and see which forecasts change."
     )
 
-    hour: int = slider(192, "forecast from hour", READ, HOURS - AHEAD)
+    hour: int = slider(228, "forecast from hour", READ, HOURS - AHEAD)
     level: int = slider(14, "level", 0, 30)  # of the series, in degrees
     swing: float = slider(3.0, "daily swing", 0, 8)  # by how much a day goes up and down
     trend: float = slider(0.0, "trend, a day", -3, 3)  # degrees a day
