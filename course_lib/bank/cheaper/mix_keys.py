@@ -5,7 +5,7 @@ exercise = Exercise(
     points=5,
     minutes=20,
     difficulty=2,
-    chapter="14_blocks.html#cheaper-linformer",
+    chapter="14_mixed.html#cheaper-linformer",
     outcomes=("cheaper.approximate",),
     example=lambda t: drawn(t, 1, 4, 6, 4, 4, rank=3, length=6),
 )

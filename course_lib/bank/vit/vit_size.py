@@ -7,7 +7,7 @@ exercise = Exercise(
     points=5,
     minutes=25,
     difficulty=3,
-    chapter="12_vit.html#vit-count",
+    chapter="12_size.html#vit-count",
     outcomes=("vit.count",),
     severe={
         "grey": "both numbers of every model with colours are wrong",
