@@ -13,6 +13,8 @@ comes before the first line of a student's and leaves nothing behind that Python
 import contextlib
 import ctypes
 import gc
+import inspect
+import linecache
 import re
 import statistics
 import sys
@@ -144,6 +146,7 @@ def for_good(kinds: Sequence[str], *unneeded: str) -> None:
     for function in library_code(*unneeded):
         _refuse(function, "the library's own Python version may not be used here")
     library_code.cache_clear()
+    linecache.clearcache()  # it may hold a file as it was
     _drop_packages({Path(path).name.partition(".")[0] for path in unneeded})
     for name in _OTHER_ENGINES:
         delattr(torch._C, name)
@@ -170,17 +173,25 @@ def refuse_machine_code() -> None:
     gc.freeze()  # or a list of all objects would have the hook, whose code could be exchanged
 
 
-def hidden_files(*unneeded: str) -> Iterator[Path]:
-    """Folders and files that hold torch's operators written in Python once more, or derivatives.
+@cache
+def hidden_files(*unneeded: str) -> Mapping[Path, str]:
+    """Folders and files that are seen otherwise where something is forbidden, with what is left.
 
-    Beside them are what is ``unneeded``, and where numpy and statistics have what is forbidden.
+    Of torch's operators written in Python once more, and of what is ``unneeded``, it is nothing; of
+    a file with a forbidden function, all else: TorchScript reads what an answer calls.
     """
-    found = {_TORCH / name for name in _IN_PYTHON} | {Path(path) for path in unneeded}
-    for kind in FORBIDDEN.values():
-        files = {Path(function.__code__.co_filename) for function in _functions(kind.functions)}
-        found |= {path for path in files if _TORCH not in path.parents}
-    for path in found:
-        yield from (path, *path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
+    found = [_TORCH / name for name in _IN_PYTHON] + [Path(path) for path in unneeded]
+    left = dict.fromkeys((path for path in found if path.exists()), "")
+    codes = {f.__code__ for kind in FORBIDDEN.values() for f in _functions(kind.functions)}
+    for path in {Path(code.co_filename) for code in codes}:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        for first in {c.co_firstlineno - 1 for c in codes if c.co_filename == str(path)}:
+            block = inspect.getblock(lines[first:])
+            indent = block[0][: -len(block[0].lstrip())]
+            lines[first : first + len(block)] = [f"{indent}pass\n", *"\n" * (len(block) - 1)]
+        left[path] = "".join(lines)
+    stale = (file for path in left for file in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
+    return left | dict.fromkeys(stale, "")
 
 
 @cache

@@ -94,11 +94,12 @@ def provide(needs: Iterable[str]) -> None:
 
 
 def _settle() -> None:
-    from grader.checks.forbidden import library_code
+    from grader.checks.forbidden import hidden_files, library_code
 
     gc.unfreeze()
-    library_code.cache_clear()
-    library_code(*_unneeded)
+    for look in (library_code, hidden_files):
+        look.cache_clear()
+        look(*_unneeded)
     gc.freeze()  # or the first collection in each fork would copy every page
     gc.enable()
     if threading.active_count() > 1:
@@ -141,7 +142,7 @@ def _worker(descriptors: list[int], limits: dict[str, Any], proc: int | None, nu
     else:
         from grader.checks.forbidden import hidden_files
 
-        covered = limits["without"] and hidden_files(*_unneeded)
+        covered = hidden_files(*_unneeded) if limits["without"] else {}
         sandbox.confine(proc, number, limits["scratch"], covered)
         if os.fork():
             os._exit(0)

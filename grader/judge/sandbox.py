@@ -14,7 +14,7 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (1 << n for n in (17, *range(26, 31)))
@@ -196,19 +196,19 @@ def _private_root(mounts: Sequence[Sequence[str]], at: str) -> None:
 def _bind(source: str, target: str) -> None:
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
-    else:
+    elif not os.path.exists(target):
         Path(target).touch()
     _mount(source, target, None, _MS_BIND | _MS_REC)
     _seal(target, _RDONLY | _MS_NOSUID | _MS_NODEV)
 
 
-def confine(proc: int | None, number: int, scratch: int, covered: Iterable[Path] = ()) -> None:
+def confine(proc: int | None, number: int, scratch: int, covered: Mapping[Path, str]) -> None:
     """Build the inner walls around this process; the caller forks once more behind them.
 
     The calling process becomes the first of its process namespace with its next fork. Call it in a
     fresh fork of the enclosed parent, then :func:`surrender` in the child. The worker's ``number``
-    picks its user, -1 keeps the parent's; ``scratch`` are bytes in memory. Nothing is to be seen in
-    ``covered`` folders and files.
+    picks its user, -1 keeps the parent's; ``scratch`` are bytes in memory. Of
+    ``covered`` files only the text given is to be seen, of folders nothing.
     """
     assert proc is not None
     if number >= 0:
@@ -225,14 +225,17 @@ def confine(proc: int | None, number: int, scratch: int, covered: Iterable[Path]
     os.close(proc)
     with contextlib.suppress(OSError):
         socket.sethostname("worker")
-    for path in covered:
+    _mount("tmpfs", SCRATCH, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=700,size={scratch}")
+    seen = Path(SCRATCH, "seen")
+    for path, text in covered.items():
         if path.is_dir():
             _mount(
                 "tmpfs", str(path), "tmpfs", _MS_NOSUID | _MS_NODEV | _RDONLY, "mode=755,size=4k"
             )
         elif path.exists():
-            _mount("/dev/null", str(path), None, _MS_BIND)
-    _mount("tmpfs", SCRATCH, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=700,size={scratch}")
+            seen.write_text(text, encoding="utf-8")
+            _bind(str(seen), str(path))
+            seen.unlink()
     os.makedirs(f"{SCRATCH}/home")
     os.makedirs(f"{SCRATCH}/shm")
     os.chdir(f"{SCRATCH}/home")
