@@ -10,11 +10,12 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from threading import get_ident
 from typing import Any
 
 from grader.base.course import course
 from grader.base.tensors import Tensor, torch
-from grader.checks.forbidden import during
+from grader.checks.forbidden import alone, during
 from grader.checks.operator_recorder import Recorder
 from grader.checks.probe import Bounded, Unanswered, out_of_memory, part
 from grader.checks.protocol import TENSORS, ProtocolError, built, items, pack, unpack
@@ -44,7 +45,8 @@ class AnswerHost:
     """Answers the verbs of a :class:`~grader.checks.answer_proxy.AnswerProxy` over a namespace.
 
     The namespace is read anew at every call; ``hiding`` is entered with it while an answer runs.
-    Of what an exercise forbids, ``gone`` needs no refusal here.
+    Of what an exercise forbids, ``gone`` needs no refusal here. Within ``walls``, a module that
+    may end all other processes, nobody else computes for an answer that is watched or capped.
     """
 
     def __init__(
@@ -53,9 +55,10 @@ class AnswerHost:
         recorder: Recorder | None = None,
         hiding: Callable[[Mapping[str, Any]], AbstractContextManager[Any]] = nullcontext,
         gone: Collection[str] = (),
+        walls: Any = None,
     ) -> None:
         self.namespace, self.recorder, self.hiding = namespace, recorder, hiding
-        self.gone = gone
+        self.gone, self.walls = gone, walls
         self.probed: Bounded | None = None
         self.refuse: list[str] = []
         self.exercise = ""
@@ -80,6 +83,8 @@ class AnswerHost:
         recording = self.recorder or nullcontext()
         leaving = ["autograd"] if verb == "vjp" else []
         with recording, self.refusing(*leaving), self.hiding(self.namespace), eager():
+            if self.walls and self.gone:
+                self.walls.end_others()
             try:
                 arguments, keywords = built(request.get("args", [])), built(request["kwargs"])
                 if verb == "vjp":
@@ -108,7 +113,7 @@ class AnswerHost:
 
         def guarded(compute: Callable[[], Any]) -> Any:
             try:
-                with self.refusing(), self.hiding(self.namespace), eager():
+                with alone(), self.refusing(), self.hiding(self.namespace), eager():
                     return compute()
             except BaseException as error:
                 if out_of_memory(error):
@@ -119,6 +124,8 @@ class AnswerHost:
             return self.find(request["name"])(*built(request["args"]), **request["kwargs"])
 
         def computed() -> Callable[[bytes], bytes]:
+            if self.walls and not self.gone:
+                self.walls.refuse_programs()
             value = guarded(call)
 
             def kept(places: bytes) -> Any:
@@ -132,7 +139,10 @@ class AnswerHost:
             return reply
 
         try:
-            self.probed = Bounded(computed, memory=int(caps["memory"]), cpu=int(caps["cpu"]))
+            with alone(but=get_ident()):
+                if self.walls:
+                    self.walls.end_others()
+                self.probed = Bounded(computed, memory=int(caps["memory"]), cpu=int(caps["cpu"]))
         except Unanswered as error:
             return _unanswered(error)
         return pack({"value": None, "error": None, "after": []})

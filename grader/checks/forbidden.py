@@ -15,6 +15,7 @@ import ctypes
 import gc
 import inspect
 import linecache
+import os
 import re
 import statistics
 import sys
@@ -25,6 +26,7 @@ from functools import cache, partial
 from importlib.abc import MetaPathFinder
 from itertools import product
 from pathlib import Path
+from threading import get_ident
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, NoReturn
 
@@ -115,7 +117,7 @@ def during(kinds: Sequence[str], exercise: str = "", gone: Collection[str] = ())
             message = f"{forbidden.says} may not be used in {exercise or 'this exercise'}:"
             stack.enter_context(_refused(forbidden, f"{message} {forbidden.instead}"))
         if kinds:
-            stack.enter_context(_alone())
+            stack.enter_context(alone())
         yield
 
 
@@ -257,9 +259,9 @@ def shortcuts(kinds: Sequence[str], operators: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """No other process, in which nothing would be refused, is started while this lasts."""
-    _answering.append(True)
+def alone(but: int = 0) -> Iterator[None]:
+    """No process, in which nothing would be refused, is started meanwhile ``but`` by one thread."""
+    _answering.append(but)
     _hook()
     try:
         yield
@@ -267,7 +269,7 @@ def _alone() -> Iterator[None]:
         _answering.pop()
 
 
-_answering: list[bool] = []
+_answering: list[int] = []
 # Where all ways to an operator end: under `vmap`, what has no rule falls apart before a CPU's turn.
 _ENDS = ("CPU", "FuncTorchBatchedDecomposition")
 # Other kinds of tensors have kernels of their own; only `for_good` takes those.
@@ -300,11 +302,16 @@ _STARTS = frozenset(
 @cache
 def _hook() -> None:
     # It stays for good, and looks at nothing while no answer is checked.
+    def refused() -> bool:
+        return bool(_answering) and get_ident() != _answering[-1]
+
     def audit(event: str, arguments: Any) -> None:
-        if _answering and event in _STARTS:
+        if event in _STARTS and refused():
             raise NotAllowed("while an answer is checked it starts no other process or program")
 
     sys.addaudithook(audit)
+    if os.name == "posix":  # A module below `subprocess` forks without an event.
+        os.register_at_fork(after_in_child=lambda: refused() and os._exit(1))
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import mmap
 import os
 import select
 import signal
+import struct
 import sys
 import time
 import warnings
@@ -34,6 +35,8 @@ _MIB = 2**20
 _M_MMAP_THRESHOLD = -3
 # Looked up now: where something is forbidden, no function of a library is any more.
 _mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+# In this kind of call no thread of the notebook's, which has no cap, gets a turn.
+_poll = ctypes.PyDLL(None).poll if os.name == "posix" else None
 # MiB that libraries may take on the way, or a notebook may hold.
 _ROOM = 128
 _started: list[int] = []
@@ -179,8 +182,12 @@ class Bounded:
         content = bytearray()
         while most < 0 or len(content) < most:
             seconds = self.deadline - time.monotonic()
-            if seconds <= 0 or not select.select([self.reading], [], [], seconds)[0]:
+            wanted = ctypes.create_string_buffer(struct.pack("ihh", self.reading, select.POLLIN, 0))
+            assert _poll
+            if seconds <= 0 or not (ready := _poll(wanted, 1, int(1000 * seconds))):
                 return b""
+            if ready < 0:
+                continue  # a signal
             piece = os.read(self.reading, most if most > 0 else _MIB)
             if not piece:
                 break

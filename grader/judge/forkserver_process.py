@@ -166,7 +166,7 @@ def _guard(connection: int, ending: int, limits: dict[str, Any], *, walls: bool)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         from grader.judge.worker import main as work
 
-        work(link, limits, _unneeded)
+        work(link, limits, _unneeded, walls=walls)
         os._exit(0)
     link.close()
     while True:

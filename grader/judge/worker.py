@@ -258,7 +258,7 @@ def hide() -> None:
 
 
 async def serve(
-    connection: socket.socket, gone: Sequence[str] = (), recorder: Recorder | None = None
+    connection: socket.socket, gone: Sequence[str], recorder: Recorder | None, walls: Any
 ) -> None:
     """Answer requests until the other side hangs up; what is ``gone`` here has been taken away."""
     here, own = shell(), os.getpid()
@@ -269,7 +269,7 @@ async def serve(
     here.reset(new_session=True)
     here.raised.clear()
     sys.stdout, sys.stderr = here.screens.values()
-    host = AnswerHost(here.user_ns, recorder, gone=gone)
+    host = AnswerHost(here.user_ns, recorder, gone=gone, walls=walls)
     hide()
     while True:
         header = _receive(connection, 8)
@@ -307,7 +307,9 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def main(connection: socket.socket, limits: dict[str, Any], unneeded: Collection[str]) -> None:
+def main(
+    connection: socket.socket, limits: dict[str, Any], unneeded: Collection[str], *, walls: bool
+) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
     for_good(limits["without"], *unneeded)
     recorder = Recorder(limits["without"]) if limits["without"] else None
@@ -332,4 +334,5 @@ def main(connection: socket.socket, limits: dict[str, Any], unneeded: Collection
     probe.begin()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(serve(connection, limits["without"], recorder))
+    around = sandbox if walls else None
+    loop.run_until_complete(serve(connection, limits["without"], recorder, around))

@@ -98,8 +98,14 @@ def cheap(trial):
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver, Worker(forkserver) as worker:
+def forkserver(tmp_path_factory):
+    with ForkServer(tmp_path_factory.mktemp("kits")) as forkserver:
+        yield forkserver
+
+
+@pytest.fixture(scope="module")
+def worker(forkserver):
+    with Worker(forkserver) as worker:
         yield worker
 
 
@@ -142,6 +148,35 @@ def test_the_cap_decides(name, transport, worker):
             "raises",
             "no more limits",
         )
+
+
+ELSEWHERE = """
+import multiprocessing as mp, torch
+here, there = mp.Pipe()
+def all_pairs(x):
+    here.send(x.numpy())
+    return torch.from_numpy(here.recv())
+def serve():
+    while True:
+        x = there.recv()
+        there.send((x @ x.T) @ x)
+"""
+
+
+@pytest.mark.parametrize("gone", [[], ["patches"]])
+@pytest.mark.parametrize(
+    "served",
+    [
+        "mp.get_context('fork').Process(target=serve, daemon=True).start()",
+        "__import__('threading').Thread(target=serve, daemon=True).start()",
+    ],
+)
+def test_nobody_computes_for_an_answer_within_caps(gone, served, forkserver):
+    """A process of an earlier cell is ended, and a thread gets no turn."""
+    with Worker(forkserver, without=gone) as worker:
+        proxy = remote(ELSEWHERE + served, worker)
+        (row,) = grade(exercise, proxy, "5eed", examples=False).rows
+        assert not row.passed or row.open == IDLE
 
 
 def test_other_threads_do_not_make_it_wait():
