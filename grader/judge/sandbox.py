@@ -20,7 +20,8 @@ from typing import Any
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (1 << n for n in (17, *range(26, 31)))
 _OTHERS = _NEWNS | _NEWUTS | _NEWIPC | _NEWPID | _NEWNET
-_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 2, 4, 8, 4096, 16384
+_MS_PRIVATE = 1 << 18
 _RDONLY, _AT_RECURSIVE, _AT_FDCWD = 1, 0x8000, -100
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _SYS_MOUNT_SETATTR = 442
@@ -228,7 +229,8 @@ def confine(proc: int | None, number: int, scratch: int, covered: Mapping[Path, 
     os.close(proc)
     with contextlib.suppress(OSError):
         socket.sethostname("worker")
-    _mount("tmpfs", SCRATCH, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=700,size={scratch}")
+    held = _MS_NOSUID | _MS_NODEV | (_MS_NOEXEC if covered else 0)
+    _mount("tmpfs", SCRATCH, "tmpfs", held, f"mode=700,size={scratch}")
     seen = Path(SCRATCH, "seen")
     for path, text in covered.items():
         if path.is_dir():

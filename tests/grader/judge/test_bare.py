@@ -246,3 +246,16 @@ def test_a_file_of_the_library_holds_what_is_not_forbidden(forkserver):
             "import linecache; 'def normalize' in ''.join(linecache.getlines(F.__file__))"
         )
         assert said[0]["data"]["text/plain"] == "False"
+
+
+LOADS = """
+import _lsprof, shutil, torch
+shutil.copy(_lsprof.__file__, "own.so")
+torch._C._aoti.AOTIModelContainerRunnerCpu("./own.so", 1)
+"""
+
+
+def test_a_library_of_ones_own_is_not_even_mapped(forkserver):
+    with Worker(forkserver, without=["patches"]) as worker:
+        (error,) = worker.run(LOADS)
+        assert "failed to map segment" in error["evalue"]
