@@ -205,7 +205,7 @@ def stream_by_hand(s: Sketch) -> None:
 
 # Scores of a router for one token, and what the experts make of the token.
 SCORES = torch.tensor([2.0, 0.0, 1.0, -1.0])
-EXPERT_OUTPUTS = torch.tensor([[4.0, 0.0], [3.0, 3.0], [0.0, 8.0], [1.0, 1.0]])
+EXPERT_OUTPUTS = torch.tensor([[4.0, 0.0], [3.0, 3.0], [0.0, 4.0], [1.0, 1.0]])
 BEST, CHOSEN = SCORES.topk(2)
 WEIGHTS = BEST.softmax(-1)
 MIXED = WEIGHTS @ EXPERT_OUTPUTS[CHOSEN]
