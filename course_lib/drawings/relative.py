@@ -195,7 +195,7 @@ def new_distances(s: Sketch) -> None:
     for title, tokens, window in (
         (f"trained on {TRAINED} tokens", TRAINED, TRAINED),
         (f"{LONGER} tokens", LONGER, LONGER),
-        (f"window of {TRAINED - 1}", LONGER, TRAINED),
+        (f"window of radius {TRAINED - 1}", LONGER, TRAINED),
     ):
         back = -relative_distance(tokens)
         seen = (back >= 0) & (back < window)
