@@ -236,6 +236,9 @@ def as_written() -> None:
     compiler.set_stance = lambda *_, **__: contextlib.nullcontext()
     sys.modules[compiler.__name__] = torch._dynamo = compiler
     torch.compile = compiler.optimize
+    torch.cond = lambda pred, true_fn, false_fn, operands=(): (true_fn if pred else false_fn)(
+        *operands
+    )
     # Deterministic algorithms are a setting of the compiler's, too.
     for name in ("torch._inductor", "torch._inductor.config"):
         sys.modules[name] = AsWritten(name)

@@ -4,7 +4,12 @@ It is run in a checkout, whose assignments have model answers. What is listed st
 takes apart with torch's Python code what an exercise forbids, and here that does not run.
 """
 
+import copy
 from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
 
 from course_tests.grader.checks.matrix import reference_source
 from grader.authoring import Model, answers
@@ -14,10 +19,37 @@ from grader.checks.exercise import Exercise, find, identifiers, namespace
 from grader.checks.grading import grade, quiet
 from grader.checks.operator_recorder import EVERYDAY, Recorder
 
+x = torch.eye(4).add(0.1)
+# Calls beside an answer, or in one where they are no shortcut: storage, order, draws and algebra.
+BESIDE = (
+    lambda: copy.deepcopy(x),
+    lambda: [*DataLoader(TensorDataset(x), batch_size=2, shuffle=True)],
+    lambda: x.trace() + x.rot90().addr(x[0], x[0])[0].addmv(x, x[0]),
+    lambda: torch.tril_indices(3, 3) + torch.triu_indices(3, 3),
+    lambda: torch.isin(torch.combinations(x[0]), x),
+    lambda: x.clone().index_fill(0, torch.tensor([0]), 1.0).put_(torch.tensor([0]), x[0, :1]),
+    lambda: x.take(torch.tensor([1])) + x.diagonal_scatter(x[0]),
+    lambda: (x.mode(), x.kthvalue(1), x.histc(), x.cummax(0), x.cummin(0), x.nanmedian()),
+    lambda: torch.searchsorted(x[0], torch.logspace(0, 1, 3)),
+    lambda: torch.bernoulli(x / 9) + x.multinomial(1) + F.dropout(x, 0.5),
+    lambda: F.gumbel_softmax(x) + torch.poisson(x) + torch.rand_like(x) + torch.randint(3, (4,)),
+    lambda: (torch.linalg.inv(x), torch.linalg.solve(x, x), torch.linalg.pinv(x), F.glu(x)),
+    lambda: (torch.linalg.qr(x), torch.linalg.svd(x), torch.linalg.eigh(x), x.det(), x.logdet()),
+    lambda: torch.linalg.cholesky(x),
+)
+
+
+def beside() -> set[str]:
+    with Recorder() as recorder:
+        for call in BESIDE:
+            call()
+    return recorder.names
+
 
 def main() -> None:
     models = answers(Path())
-    operators = {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
+    operators = {_plain(name) for name in beside()}
+    operators |= {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
     operators |= set(EVERYDAY.read_text(encoding="utf-8").split())
     EVERYDAY.write_text("\n".join(sorted(operators - {""})) + "\n", encoding="utf-8")
 

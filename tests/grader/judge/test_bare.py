@@ -259,3 +259,13 @@ def test_a_library_of_ones_own_is_not_even_mapped(forkserver):
     with Worker(forkserver, without=["patches"]) as worker:
         (error,) = worker.run(LOADS)
         assert "failed to map segment" in error["evalue"]
+
+
+def test_sizes_and_branches_are_no_library_code(forkserver):
+    with Worker(forkserver, without=["attention"]) as worker:
+        for call, text in (
+            ("broadcast_shapes((2, 1), (3,))", "torch.Size([2, 3])"),
+            ("cond(torch.ones(1) < 0, torch.exp, torch.neg, [torch.ones(1)])", "tensor([-1.])"),
+        ):
+            (shown,) = worker.run(f"import torch\ntorch.{call}")
+            assert shown["data"]["text/plain"] == text
