@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from course_lib.packed import contents
 from grader.base.files import digest, placed
-from grader.base.packed import contents
 from grader.base.reach import FOLDERS, Symbol, drop_docstrings, located, reached
 
 # Names in a page that import something: `check("masks.causal_mask")`.

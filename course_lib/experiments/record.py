@@ -23,10 +23,10 @@ import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor
 
+from course_lib.packed import contents, pack
 from course_lib.strict import Number, strict
 from grader.base.errors import Refused
 from grader.base.files import write_whole
-from grader.base.packed import contents, pack
 
 SCHEMA: Final = 2
 """Of what is written now. In records of schema 1 the digest was over whole modules, the same for

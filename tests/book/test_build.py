@@ -14,7 +14,7 @@ import course_lib.book.builder as build_module
 from course_lib.book.builder import BuildError, build, links, source_key
 from course_lib.book.page_keys import page_keys
 from course_lib.claims import load_claims
-from grader.base.packed import pack
+from course_lib.packed import pack
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

@@ -25,9 +25,9 @@ from course_lib.experiments.record import (
     validate,
     write_record,
 )
+from course_lib.packed import pack
 from course_tests.refusals import refusals
 from grader.base.files import write_whole
-from grader.base.packed import pack
 
 
 def make(**changes):
