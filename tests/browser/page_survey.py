@@ -13,7 +13,7 @@ from course_lib.book.browser import NoBrowser, chromium, serving
 # Bytes of all that a page loads when it is opened for the first time, as they are on the disk.
 MAX_FIRST_LOAD = 1_600_000
 # A chapter's page in windows of 1280 x 900, without what the theme puts above and below.
-MAX_SCREENS = 14.0
+MAX_SCREENS = 9.5
 # Pixels of the smallest letters on a telephone.
 MIN_LETTERS = 9.0
 
