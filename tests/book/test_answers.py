@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import inspect
 import re
-import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,8 +31,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "book").rglob("*.md"))
 ENOUGH = 0.75
 SECONDS = 2  # of processor time for an example; a reference that needs more fails here
-# What another function may take for it, in seconds and in times of the reference.
-LEAST, TIMES = 0.2, 5
 LISTING = re.compile(r"```\{literalinclude\} (\S+)\n(?:\S.*\n)*?:pyobject: (\S+)")
 
 
@@ -83,14 +80,12 @@ def example(identifier):
     exercise = find(identifier)
     trial = Trial(exercise, AnswerProxy.local({}), sample_seed("07", identifier, "example"))
     arguments = exercise.example(trial)
-    start = time.process_time()
     with at_most(SECONDS):
-        want = trial.want(*arguments)
-    return exercise, arguments, want, max(LEAST, TIMES * (time.process_time() - start))
+        return exercise, arguments, trial.want(*arguments)
 
 
 def agrees(shown, identifier):
-    _, arguments, want, seconds = example(identifier)
+    _, arguments, want = example(identifier)
     try:
         inspect.signature(shown.function).bind(*arguments)
     except (TypeError, ValueError):
@@ -98,7 +93,7 @@ def agrees(shown, identifier):
     with quiet():
         # Given another's arguments it may raise what it likes, or train for a minute: no answer.
         try:
-            with at_most(seconds):
+            with at_most(SECONDS):
                 return not difference(shown.function(*arguments), want)
         except (Exception, Endless):
             return False
