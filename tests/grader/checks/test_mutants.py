@@ -76,7 +76,7 @@ def test_mutants_are_valid_and_no_two_are_the_same(identifier):
     assert len({(mutant.was, mutant.now) for mutant in found}) == len(found)
 
 
-@pytest.mark.sample("masks.causal_mask", "reading.map_metrics", "senses.contrastive_loss")
+@pytest.mark.sample
 @pytest.mark.parametrize("identifier", MODELS)
 def test_a_sample_of_mutants_is_rejected_or_explained(identifier):
     found = Survey()
