@@ -34,6 +34,7 @@ Taught, in the order of the chapters
 Data and training
     data           sets, their sources and loaders
     training       loop, checkpoints, seeds, measures
+    packed         many small files in one archive
     strict         dataclasses that refuse wrong types
     trained        small trained models
     plots          the book's pictures, drawn
