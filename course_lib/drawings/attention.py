@@ -21,6 +21,13 @@ OUT, WEIGHTS = scaled_dot_product_attention(Q, K, V)
 # Positions, and the width of a convolution, for the ways of a signal.
 N, WINDOW = 6, 3
 WAYS: tuple[Kind, ...] = ("recurrent", "convolution", "self-attention")
+# Scores of three places that learn to look at the mirrored one: gradient steps at a rate of 1.
+MIRROR = torch.eye(3).flip(0)
+LEARNED = [torch.zeros(3, 3)]
+for _ in range(2):
+    LEARNED.append(LEARNED[-1] - (LEARNED[-1].softmax(-1) - MIRROR))
+MOMENTS = ("before", "after one step", "after two steps")
+MAPS = {when: scores.softmax(-1) for when, scores in zip(MOMENTS, LEARNED, strict=True)}
 
 
 @drawing(
@@ -131,3 +138,31 @@ def ways_of_a_signal(s: Sketch) -> None:
             part = 7 / math.dist((ax, ay), (bx, by))
             dx, dy = (bx - ax) * part, (by - ay) * part
             s.arrow((ax + dx, ay + dy), (bx - dx, by - dy), gap=1)
+
+
+@drawing(
+    f"""A map of three places that hold the digits 3, 1 and 4, at three moments. Each place has to
+    answer with the digit at the mirrored place, whose cell has a strong edge. Before training, all
+    weights are {MAPS["before"][0, 0]:.2f}. After one step the cells with a strong edge have
+    {MAPS["after one step"][0, 2]:.2f} and the others {MAPS["after one step"][0, 0]:.2f}, after two
+    steps {MAPS["after two steps"][0, 2]:.2f} and {MAPS["after two steps"][0, 0]:.2f}.""",
+    numbers=lambda: MAPS.values(),
+)
+def map_that_learns(s: Sketch) -> None:
+    p = Page(s)
+    panels = [
+        (
+            when,
+            p.cells(
+                weights,
+                lambda i, j: "weight",
+                bars=True,
+                thick=[(0, 2), (1, 1), (2, 0)],
+                words=("place 1", "place 2", "place 3"),
+                over=("3", "1", "4"),
+                asks=("query", "key"),
+            ),
+        )
+        for when, weights in MAPS.items()
+    ]
+    p.done(p.panels(*panels))

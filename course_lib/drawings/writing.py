@@ -1,7 +1,8 @@
-"""From logits to a text: three temperatures, a beam, what a cache keeps and how keys are shared."""
+"""From a text to tokens, and back: merges, three temperatures, a beam, a cache and shared keys."""
 
 import torch
 
+from course_lib.byte_pairs import learn_byte_pairs
 from course_lib.decoding import beam_search, keep_top_p
 from course_lib.drawings import Page, Part, Sketch, drawing
 from course_lib.drawings.rows import said
@@ -242,3 +243,35 @@ def one_loss_three_weights(s: Sketch) -> None:
     zeros = [(i, j) for i, row in enumerate(shown) for j, count in enumerate(row) if count == "0"]
     w = p.of(92, 74)
     p.done(p.cells(shown, "weight", w=w, h=28, words=rows, over=columns, hatched=zeros))
+
+
+TEXT = "the cat sat on the mat with the hat"
+
+
+@drawing(
+    """The words the, cat and with, first cut into letters. The first merge makes one token of a and
+    t, which are neighbours four times in the text. The second makes one of t and h, four times
+    also. The third joins this new token with e, three times, and now the word the is one token."""
+)
+def merges_by_hand(s: Sketch) -> None:
+    p = Page(s)
+    rows, w = [], p.of(32, 24)
+    for n in range(4):
+        known = learn_byte_pairs(TEXT, n)
+        new = "".join(known.merges[-1]) if n else None
+        count = [known.tokens[i] for i in known.encode(TEXT)].count(f"{new}")
+        words = [
+            p.row(
+                *(
+                    p.cells([[token]], "value", w=w * len(token), thick=True)
+                    if token == new
+                    else p.cells([[token]], "state", w=w * len(token))
+                    for token in (known.tokens[i] for i in known.encode(word))
+                ),
+                gap=0,
+            )
+            for word in ("the", "cat", "with")
+        ]
+        told = (f"{n}. {' + '.join(known.merges[-1])}", f"{count} times") if n else ("letters",)
+        rows.append((told, p.row(*words, gap=16)))
+    p.done(p.titled(*rows))
