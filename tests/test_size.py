@@ -27,7 +27,7 @@ PLACES = ast.ClassDef, ast.FunctionDef
 # Lines as the formatter writes them: 2 to 3 % above what is there, raised in a commit of its own
 # that says for what. What is not named belongs to the taught half.
 LINES = {
-    "taught": 18_200, "bank": 30_800, "grader": 19_280, "experiments": 9_720, "drawings": 6_600,
+    "taught": 18_200, "bank": 30_800, "grader": 19_280, "experiments": 9_720, "drawings": 6_700,
     "claims": 1_975, "book": 3_560, "figures": 2_970, "cli": 660, "tests": 45_900,
 }  # fmt: skip
 TESTS = LIBRARY.parent / "tests"

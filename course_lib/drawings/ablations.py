@@ -1,11 +1,14 @@
 """Ablations: pairs of runs, what an interval decides, what else an arm changes, and increments."""
 
+import math
+from statistics import NormalDist
 from typing import Any
 
 import torch
 
 from course_lib.drawings import Page, Sketch, drawing
 from course_lib.drawings.rows import said, whole
+from course_lib.drawings.shapes import Point
 from course_lib.experiments import verdict
 from course_lib.experiments.informer_ablations import ARMS
 from course_lib.positions.delta import steps
@@ -14,7 +17,14 @@ from course_lib.positions.delta import steps
 BEFORE = torch.tensor([0.62, 0.70, 0.66, 0.58])
 AFTER = torch.tensor([0.60, 0.66, 0.64, 0.54])
 GAPS = AFTER - BEFORE
-JUDGED = verdict(GAPS.tolist(), claimed_sign=-1)
+SPREADS = {
+    "error of a run": BEFORE.std().item(),
+    "difference, different seeds": (BEFORE.var() + AFTER.var()).sqrt().item(),
+    "difference, the same seed": GAPS.std().item(),
+}
+# Per cent of the means of so many pairs that are beyond 1.96 of their spread, at a difference of 1.
+FINDS = {n: round(100 * NormalDist().cdf(math.sqrt(n) - 1.96)) for n in (1, 5, 20)}
+BELL = 44.0
 
 MARGIN = 1.0
 ENDS = ((0.3, 1.7), (-1.6, -0.4), (-0.5, 0.7), (-0.6, 1.5), (0.2, 0.8))
@@ -55,73 +65,79 @@ def _line(s: Sketch, low: float, high: float, y: float, role: str) -> None:
         s.curve([(x, y - 5), (x, y + 5)], role)
 
 
+def _bell(s: Sketch, axis: Point, y: float, of: Point, role: str, beyond: float = 9.0) -> None:
+    """A bell curve of a mean and a spread, on an axis with its 0 and unit, hatched beyond x."""
+
+    def at(x: float) -> Point:
+        return axis[0] + axis[1] * x, y - BELL * math.exp(-(((x - of[0]) / of[1]) ** 2) / 2)
+
+    places = torch.linspace(of[0] - 2.6 * of[1], of[0] + 2.6 * of[1], 99).tolist()
+    s.curve([*map(at, places)], role, closed=True)
+    while beyond < places[-1]:
+        s.curve([(at(beyond)[0], y), at(beyond)], role)
+        beyond += 4 / axis[1]
+
+
+def _told(s: Sketch, y: float, said: str, more: str, zero: float = 0) -> None:
+    """What a bell shows, left of it or, on a phone, above it, and where its 0 is."""
+    top = y - BELL - 26 if s.narrow else y - BELL / 2
+    s.text(4, top, said, kind="strong", at="start")
+    x, at = (s.width - 4, "end") if s.narrow else (4.0, "start")
+    s.text(x, top + 16 * (not s.narrow), more, at=at)
+    if zero:
+        s.curve([(zero, y - BELL - 6), (zero, y + 6)], "mask", dashed=True)
+        s.text(zero, y + 16, "0", kind="small")
+
+
 @drawing(
-    f"""Two models with one difference in their settings are trained with the same four seeds. Each
-    seed is a row: the error with the change, {said(AFTER)}, less the error without it,
-    {said(BEFORE)}, is one difference, {said(GAPS)}. On a line beside the rows all four dots lie
-    left of 0. Below them is the mean {JUDGED.mean:.2f} with an interval from {JUDGED.low:.3f}
-    to {JUDGED.high:.3f}, which does not hold 0.""",
-    numbers=lambda: [AFTER, BEFORE, GAPS, JUDGED.mean, JUDGED.low, JUDGED.high],
+    f"""Bell curves on one scale. The errors of one run with a change and without it overlap almost
+    wholly, so the difference of two runs lies on both sides of 0 if their seeds differ. With the
+    same seed it is narrow, around {GAPS.mean():.2f}, and nearly all left of 0.""",
+    numbers=lambda: SPREADS.values(),
 )
-def pairs_of_runs(s: Sketch) -> None:
-    h, w = 28.0, 50.0
-    xs = (52.0, 130.0, 214.0) if s.narrow else (62.0, 146.0, 236.0)
-    top = 92.0
-    heads = (("with the", "change"), ("without", "it"))
-    columns = []
-    for x, lines, numbers in zip(xs, heads, (AFTER, BEFORE), strict=False):
-        model = s.layer(x + w / 2, 30, 72, 42, *lines)
-        column = s.cells(x, top, numbers[:, None], "state", w=w, h=h)
-        s.arrow((model.cx, model.bottom), (model.cx, top))
-        columns.append(column)
-    first, second = columns
-    s.text(first.right - 14, 76, "errors", kind="small", at="start")
-    s.text(xs[2] + 30, top - 12, "difference", role="value")
-    gaps = s.cells(xs[2], top, GAPS[:, None], "value", w=60, h=h, thick=True)
-    for n in range(4):
-        s.text(first.x - 8, first.cell(n).cy, f"seed {n}", kind="small", at="end")
-        s.text((first.right + second.x) / 2, first.cell(n).cy, "−")
-        s.text((second.right + gaps.x) / 2, first.cell(n).cy, "=")
-    left, right = (24.0, 320.0) if s.narrow else (350.0, 650.0)
-    lowest, highest = -0.06, 0.01
+def runs_and_pairs(s: Sketch) -> None:
+    axis, pitch = ((198.0, 860.0), BELL + 76) if s.narrow else ((456.0, 1200.0), BELL + 40)
+    for n, (name, spread) in enumerate(SPREADS.items()):
+        base = pitch * (n + 1) - 22 + 46 * (n > 0)
+        if n:
+            _bell(s, axis, base, (GAPS.mean().item(), spread), "value")
+        _told(s, base, name, f"spread {spread:.2f}", axis[0] if n else 0)
+    base, dots = pitch - 22, []
+    for n, (role, errors) in enumerate((("value", AFTER), ("state", BEFORE))):
+        shifted = errors - BEFORE.mean()
+        _bell(s, axis, base, (shifted.mean().item(), errors.std().item()), role)
+        x = axis[0] + axis[1] * (shifted.mean().item() + 0.08 * (2 * n - 1))
+        s.text(x, base - BELL, ("with", "without")[n], role=role)
+        dots.append([(axis[0] + axis[1] * x, base + 14 + 26 * n) for x in shifted.tolist()])
+        for x, y in dots[n]:
+            s.sign(x, y, "", r=4, role=role)
+    for ends in zip(*dots, strict=True):
+        s.arrow(*ends, tip=False)
+    s.text(4, base + 27, "four seeds, joined", kind="small quiet", at="start")
 
-    def at(value: float) -> float:
-        return left + (value - lowest) / (highest - lowest) * (right - left)
 
-    ys = [gaps.cell(n).cy for n in range(4)]
-    if s.narrow:
-        ys = [gaps.bottom + 46 + 22 * n for n in range(4)]
-    bottom = ys[-1] + 44
-    s.curve([(at(0.0), ys[0] - 16), (at(0.0), bottom + 8)], "mask", dashed=True)
-    s.text(at(0.0), ys[0] - 26, "0")
-    s.text(at(0.0) - 70, ys[0] - 26, "← smaller error", kind="small quiet")
-    for gap, y, n in zip(GAPS.tolist(), ys, range(4), strict=True):
-        s.sign(at(gap), y, "", r=5, role="value")
-        if s.narrow:
-            s.text(at(gap) + 12, y, f"seed {n}", kind="small quiet", at="start")
-        else:
-            s.arrow((gaps.right, y), (at(gap) - 5, y))
-    _line(s, at(JUDGED.low), at(JUDGED.high), bottom, "value")
-    s.sign(at(JUDGED.mean), bottom, "", r=6, role="value")
-    ends = f"{JUDGED.low:.3f} to {JUDGED.high:.3f}".replace("-", "−")
-    mean = f"mean {JUDGED.mean:.2f}".replace("-", "−")
-    s.text(at(JUDGED.mean), bottom + 22, f"{mean}, interval {ends}")
+@drawing(
+    f"""Three bell curves around one true difference, as large as the spread of one pair. Beyond a
+    threshold lie {FINDS[1]} % of the curve of one pair, {FINDS[5]} % of that of the mean of five,
+    which is narrower, and {FINDS[20]} % of that of the mean of 20, the narrowest.""",
+    numbers=lambda: FINDS.values(),
+)
+def power_of_a_plan(s: Sketch) -> None:
+    axis, pitch = ((106.0, 62.0), BELL + 70) if s.narrow else ((290.0, 96.0), BELL + 34)
+    for n, (pairs, share) in enumerate(FINDS.items()):
+        spread, base = 1 / math.sqrt(pairs), pitch * (n + 1)
+        _bell(s, axis, base, (1.0, spread), "value", beyond=1.96 * spread)
+        _told(s, base, f"mean of {pairs} pairs" if n else "one pair", f"found: {share} %", axis[0])
+    s.text(axis[0] + 1.96 * axis[1], pitch + 16, "threshold", kind="small quiet")
 
 
 def _answer(low: float, high: float) -> str:
     """Verdict of the rule on five differences with this interval."""
-    spread = torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])
+    spread = torch.linspace(-2, 2, 5)
     unit = verdict(spread.tolist(), claimed_sign=1).half_width
     gaps = (low + high) / 2 + spread * (high - low) / 2 / unit
     found = verdict(gaps.tolist(), claimed_sign=1, margin=MARGIN)
-    assert abs(found.low - low) < 1e-3 and abs(found.high - high) < 1e-3
-    said = {
-        "holds": "the claim holds",
-        "fails": "the claim fails",
-        "no difference": "no difference larger than the margin",
-        "undecided": "undecided",
-    }[found.outcome]
-    return said + ", and is smaller than the margin" if found.remarks else said
+    return found.outcome + ", within margin" * bool(found.remarks)
 
 
 @drawing(
@@ -132,27 +148,20 @@ def _answer(low: float, high: float) -> str:
     {_answer(*ENDS[4])}."""
 )
 def answers_of_an_interval(s: Sketch) -> None:
-    middle, unit = (172.0, 76.0) if s.narrow else (490.0, 84.0)
-    pitch = 56.0 if s.narrow else 36.0
-    top = 34.0
-    bottom = top + pitch * len(ENDS) + (2 if s.narrow else 8)
+    middle, unit = (172.0, 76.0) if s.narrow else (430.0, 100.0)
+    pitch, top = s.narrow * 18.0 + 34, 34.0
+    bottom = top + pitch * len(ENDS) + 8
     s.panel(middle - unit * MARGIN, top, 2 * unit * MARGIN, bottom - top)
-    if not s.narrow:
-        s.curve([(middle, top - 6), (middle, bottom)], "mask", dashed=True)
+    s.curve([(middle, top - 6), (middle, bottom)], "mask", dashed=True)
     s.text(middle, top - 18, "0")
     for sign, name in ((-1, "− margin"), (1, "margin")):
         s.text(middle + sign * unit * MARGIN, top - 18, name, kind="small quiet")
     for n, (low, high) in enumerate(ENDS):
-        y = top + pitch * (n + 0.5) + (12 if s.narrow else 4)
-        role = "mask" if low < 0 < high and high > MARGIN else "value"
+        y = top + pitch * (n + 0.5) + 4
+        role = "mask" if low < 0 and high > MARGIN else "value"
         _line(s, middle + unit * low, middle + unit * high, y, role)
         s.sign(middle + unit * (low + high) / 2, y, "", r=5, role=role)
-        words = _answer(low, high)
-        if s.narrow:
-            s.curve([(middle, y - 10), (middle, y + 12)], "mask", dashed=True)
-            s.text(4, y - 20, words, kind="strong", at="start")
-        else:
-            s.text(4, y, words, kind="strong", at="start")
+        s.text(4, y - 20 * s.narrow, _answer(low, high), kind="strong", at="start")
     s.arrow((middle + 20, bottom + 14), (middle + 2 * unit - 20, bottom + 14))
     s.text(middle + unit, bottom + 28, "as claimed", kind="small quiet")
 

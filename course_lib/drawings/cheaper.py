@@ -43,6 +43,14 @@ STATE = PARTS.sum(0)
 READ = LINEAR_Q @ STATE
 SUM = (LINEAR_Q @ LINEAR_K.sum(0)).item()
 
+# Two pairs of keys and values, the mean of each pair, and what a query makes of the means alone.
+PAIRS_K = torch.tensor([[[2.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 3.0]]])
+PAIRS_V = torch.tensor([[[1.0], [3.0]], [[5.0], [7.0]]])
+MEAN_Q, MEAN_V = torch.tensor([1.0, 0.0]), PAIRS_V.mean(1, keepdim=True)
+SCORE = PAIRS_K.mean(1, keepdim=True) @ MEAN_Q
+SHARE = SCORE.softmax(0)
+MIXED = (SHARE * MEAN_V[:, 0]).sum().item()
+
 
 @drawing(
     """Three tables of six queries and six keys; a hatched cell is a pair that is left out. Window:
@@ -186,3 +194,31 @@ def linear_state(s: Sketch) -> None:
     made = p.grid(*rows, gap=(22, 14), turn=False)
     asked = p.stack(dot, query, axle=0, gap=20)
     p.done(p.row(made, plus), state, asked, p.column(read, divide, out, axle=0, gap=20))
+
+
+@drawing(
+    f"""Each of two pairs of keys and values becomes its mean. The query is compared with the mixed
+    keys alone. The mixed values {said(MEAN_V.flatten(), 0)} get the weights
+    {said(SHARE.flatten())}, and the output is {MIXED:.2f}.""",
+    numbers=lambda: [PAIRS_K, PAIRS_V, MEAN_V, SCORE, SHARE, MIXED],
+)
+def mixed_keys(s: Sketch) -> None:
+    p = Page(s)
+    query = p.cells(MEAN_Q, "query", name="query", shape="", at="below right")
+    out = p.cells([[MIXED]], "value", thick=True, name="output", shape="", at="above right")
+    names = "keys", "values", "mixed key", "score", "weight", "mixed value"
+    roles = "key", "value", "key", "step", "weight", "value"
+    numbers = PAIRS_K, PAIRS_V, PAIRS_K.mean(1, keepdim=True), SCORE[..., None], SHARE, MEAN_V
+    plus, rows = p.sign("+"), []
+    for n in range(2):
+        keys, values, few, score, share, value = (
+            p.cells(both[n], role, bars=both is SHARE, name="" if n else name, shape="")
+            for name, role, both in zip(names, roles, numbers, strict=True)
+        )
+        many, mean, dot = p.row(keys, values, gap=8), p.step("mean"), p.sign("·")
+        p.link(many, mean, few, dot, score, share)
+        p.link(value, plus)
+        rows.append((many, mean, few, dot, score, share, p.sign("×", 7), value))
+    p.link(query, rows[1][3], rows[0][3], tip=False)
+    p.link(plus, out)
+    p.done(p.grid(*rows, [*3 * [None], query, *4 * [None]], gap=(16, 26)), plus, out)

@@ -124,6 +124,32 @@ def row_by_hand(s: Sketch) -> None:
     p.done(asked, p.row(lengths, shares, gap=30))
 
 
+# The probability of an answer while two words are deleted, in either order.
+FALLS = {"kings": torch.tensor([0.9, 0.6, 0.5]), "hungry": torch.tensor([0.9, 0.9, 0.5])}
+HEIGHTS = [fall.mean().item() for fall in FALLS.values()]
+
+
+@drawing(
+    f"""Two panels of three bars, the probability of an answer. If kings is deleted first, they are
+    {said(FALLS["kings"], 1)}, in the mean {HEIGHTS[0]:.2f}. If hungry is deleted first, they are
+    {said(FALLS["hungry"], 1)}, in the mean {HEIGHTS[1]:.2f}.""",
+    numbers=lambda: [*FALLS.values(), *HEIGHTS],
+)
+def deletion_by_hand(s: Sketch) -> None:
+    grounds = s.panels([f"delete {name} first" for name in FALLS], 178)
+    for box, left, fall, mean in zip(
+        grounds, reversed(FALLS), FALLS.values(), HEIGHTS, strict=True
+    ):
+        wide, base, words = (box.w - 24) / 3, box.bottom - 30, ("kings hungry", left, "neither")
+        for n, share in enumerate(fall.tolist()):
+            x, high = box.x + 16 + n * wide, 120 * share
+            bar = s.cells(x, base - high, [[None]], "value", w=wide - 8, h=high)
+            s.text(bar.cx, bar.y + 12, f"{share:.1f}", role="value", kind="strong")
+            s.text(bar.cx, base + 14, words[n], kind="small")
+        s.curve([(x, base - 120 * mean) for x in (box.x + 8, box.right - 8)], "weight")
+        s.text(box.right - 12, box.y + 15, f"mean height {mean:.2f}", role="weight", at="end")
+
+
 @drawing(
     f"""A decoder's weights on the source ich liebe dich, one row for each step. The first row
     reads the start sign and predicts I, with {ALIGNED[0, 0]:.2f} on ich. The second reads I and
