@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
 import contextlib
+import gc
 import os
 import pwd
 import re
@@ -21,6 +22,8 @@ from grader.cli.common import instrument
 
 # Tests are small: more threads only wait for each other, on a busy machine ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Imports and collected tests are no garbage: to look for it there takes a third of the collection.
+gc.disable()
 
 # Run by a kernel of its own in every run; the other notebooks only where all is run. A solution
 # is run by one where stock nbgrader grades it.
@@ -85,6 +88,16 @@ def pytest_collection_modifyitems(config, items):
         kept = [item for item in items if selected(item, chosen)]
         config.hook.pytest_deselected(items=[*{*items} - {*kept}])
         items[:] = kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    gc.enable()
+
+
+def pytest_unconfigure():
+    """Leave what is there to the end of the process, which would look through it for seconds."""
+    gc.freeze()
 
 
 def selected(item, chosen):
