@@ -27,6 +27,9 @@ attacks: grade a class of every known attack and of honest students
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print the machine's facilities and the outcome of each probe."""
+    from grader.judge import fast_imports
+
+    fast_imports.load("grader.authoring")
     from grader import authoring
     from grader.judge import doctor
     from grader.judge.forkserver import ForkServer, WorkerFailed

@@ -8,14 +8,18 @@ import pytest
 import torch
 
 from grader import authoring
+from grader.checks.exercise import find
 from grader.intake import parsing
 from grader.judge import bare, mounts
 from grader.judge.channel import Worker
 from grader.judge.judge import judge_notebook
 
 ROOT = Path(__file__).resolve().parents[3]
-LOADED = {source.stem: authoring.load(source, ROOT) for source in authoring.sources(ROOT)}
-FORBIDDING = [n for n, a in LOADED.items() if any(e.forbidden for e in a.exercises)]
+EXERCISES = {
+    source.stem: [*map(find, re.findall(r"{{ exercise: (\S+) }}", source.read_text("utf-8")))]
+    for source in authoring.sources(ROOT)
+}
+FORBIDDING = [n for n, exercises in EXERCISES.items() if any(e.forbidden for e in exercises)]
 # Uses all that is ever forbidden, compares with it, and goes on with what came of it.
 COMPARED = """
 x = torch.ones(1, 2, 4, requires_grad=True)
@@ -40,7 +44,7 @@ KINDS = ("01_seq2seq", "06_block", "11_space", "12_vit")
 
 def test_the_sample_has_every_kind_that_is_forbidden():
     def kinds(names):
-        return {kind for name in names for e in LOADED[name].exercises for kind in e.forbidden}
+        return {kind for name in names for e in EXERCISES[name] for kind in e.forbidden}
 
     assert kinds(KINDS) == kinds(FORBIDDING)
 
@@ -48,7 +52,7 @@ def test_the_sample_has_every_kind_that_is_forbidden():
 @pytest.mark.sample(*KINDS)
 @pytest.mark.parametrize("name", FORBIDDING)
 def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkserver, monkeypatch):
-    assignment = LOADED[name]
+    assignment = authoring.named(ROOT, name)
     lacking = []
     start = Worker.__init__
 
@@ -72,10 +76,10 @@ def test_a_solution_that_compares_with_what_is_gone_gets_all_points(name, forkse
 def test_what_right_answers_import_is_there():
     """Where something is forbidden, of the packages nothing else is."""
     gone = {Path(path).name.partition(".")[0] for path in mounts.unneeded()}
-    exercises = [e for name in FORBIDDING for e in LOADED[name].exercises if e.forbidden]
+    exercises = [e for name in FORBIDDING for e in EXERCISES[name] if e.forbidden]
     sources = [answer.source for e in exercises for answer in e.alternatives]
     for name in FORBIDDING:
-        cells = [c.source for c in LOADED[name].solution.cells]
+        cells = [c.source for c in authoring.named(ROOT, name).solution.cells]
         sources += [source for source in cells if "BEGIN SOLUTION" in source]
     used = {word for s in sources for word in re.findall(r"^\s*(?:import|from) (\w+)", s, re.M)}
     assert {"matplotlib", "PIL", "fontTools", "sympy", "mpmath", "networkx"} <= gone
