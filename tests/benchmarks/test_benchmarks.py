@@ -1,5 +1,7 @@
 """Benchmarks: what they compute and write, never how long something took; and what is recorded."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -39,6 +41,15 @@ def test_the_worst_is_the_largest_lower_bound():
     assert worst(rows[2:]) == "worst ratio none (no peer)"
 
 
+@pytest.fixture
+def small(monkeypatch):
+    """One mechanism alone, whose large inputs are as small as the others."""
+    one = mechanisms()["scaled_dot_product"]
+    known = {one.name: replace(one, large=one.small)}
+    monkeypatch.setattr("course_tests.benchmarks.attention.mechanisms", lambda: known)
+
+
+@pytest.mark.usefixtures("small")
 def test_a_mechanism_is_measured_once_and_then_read(tmp_path):
     first = list(bench(tmp_path, ["scaled_dot_product"], repeats=2))
     (record,) = load_records(tmp_path, EXPERIMENT)
@@ -51,6 +62,7 @@ def test_a_mechanism_is_measured_once_and_then_read(tmp_path):
     assert list(bench(tmp_path, ["scaled_dot_product"], repeats=2, again=True)) != first
 
 
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("more", "folder"), [([], "_build/bench"), (["--record"], "book/results")])
 def test_the_command_ends_with_the_worst_and_only_a_record_is_the_books(
     monkeypatch, tmp_path, capsys, more, folder
@@ -69,8 +81,6 @@ def test_an_unknown_mechanism_is_refused(tmp_path, capsys):
 
 
 def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
-    import dataclasses
-
     import course_tests.benchmarks.attention as benchmark
     from course_tests.parity.peers import Reference, mechanisms
 
@@ -80,7 +90,7 @@ def test_ours_and_a_peer_that_differ_are_not_timed(monkeypatch, tmp_path):
     right = mechanisms()["scaled_dot_product"]
     # A record's digest follows the peer's module.
     peer.__module__ = right.module
-    wrong = dataclasses.replace(right, peer=peer)
+    wrong = replace(right, peer=peer)
     monkeypatch.setattr(benchmark, "mechanisms", lambda: {"scaled_dot_product": wrong})
     with pytest.raises(ValueError, match="differs from its peer"):
         list(bench(tmp_path, ["scaled_dot_product"]))

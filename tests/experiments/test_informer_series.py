@@ -55,7 +55,7 @@ def test_the_calendar_has_minutes_where_there_are_four_rows_an_hour(run, monkeyp
 
     monkeypatch.setattr(ablations, "Informer", Watched)
     assert run(series.ETTM1, "vanilla").data[0].name == "ETTm1"
-    run(series.PUBLISHED, "etth1-24", **SHORT, seq_len=8)
+    run(series.PUBLISHED, "etth1-24", **SHORT, seq_len=8, steps=1)
     assert [config.minutes for config in made] == [True, False]
     assert made[1].attention == "prob" and made[1].mix
     assert made[1].rules.factor == 3 and made[1].rules.lazy == "sum" and made[1].rules.leak

@@ -74,6 +74,8 @@ def test_every_accuracy_on_cifar_names_its_variant():
     assert variants <= {"CIFAR-10", "CIFAR-10 (JPEG copy)"} and len(variants) == 1
 
 
+# The first sentences are held by their digest in every run: `data/translation/test_corpus`.
+@pytest.mark.slow
 def test_generated_data_is_the_same_as_then():
     record = one("seq2seq-bottleneck", "gru", 0)
     assert record.config == asdict(CPU) | {"cell": "gru", "attention": None}

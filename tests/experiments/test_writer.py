@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from course_lib.data import load_shakespeare
 from course_lib.experiments import EXPERIMENTS, writer_blocks
 from course_lib.experiments.writer import ARMS, WriterConfig, gpt2_start, nats
 from course_lib.experiments.writer_blocks import BlocksConfig, Mixer, build, cache_bytes
@@ -25,6 +26,15 @@ TINY = replace(
 def model():
     torch.manual_seed(0)
     return GPT(5, 8, d_model=8, n_heads=2, d_ff=8, n_layers=2)
+
+
+@pytest.fixture
+def scenes(course_data, monkeypatch):
+    """The first scenes in the place of all plays, and every character at least once."""
+    training, validation = load_shakespeare()
+    short = training[:30_000] + "".join(sorted({*training})), validation[:9_000]
+    for name in ("", "_blocks", "_positions", "_reward", "_scaling"):
+        monkeypatch.setattr(f"course_lib.experiments.writer{name}.load_shakespeare", lambda: short)
 
 
 @pytest.mark.parametrize("n", [2, 9, 17, 20])
@@ -50,7 +60,7 @@ def test_a_start_as_in_gpt2_is_small_and_smaller_at_the_ends_of_sub_layers():
     assert block.attention_norm.weight.eq(1).all()
 
 
-def test_an_arm_is_trained_and_what_it_generates_is_kept(course_data, train):
+def test_an_arm_is_trained_and_what_it_generates_is_kept(scenes, train):
     for arm in ("characters", "byte-pairs"):
         config = asdict(TINY) | ARMS[arm] | {"n_merges": 20 * (arm == "byte-pairs")}
         outcome = train(EXPERIMENTS["writer"], config, arm)
@@ -89,7 +99,7 @@ def test_variants_have_nearly_as_many_weights():
     assert counts["window"] == counts["full"] < counts["state"] < 1.01 * counts["full"]
 
 
-def test_every_variant_is_trained(course_data, train):
+def test_every_variant_is_trained(scenes, train):
     for arm, layers in writer_blocks.ARMS.items():
         results = train(
             EXPERIMENTS["writer-blocks"], asdict(replace(TINY_BLOCKS, layers=layers)), arm
@@ -124,7 +134,7 @@ def test_each_extension_changes_the_speeds_as_its_paper_says():
     assert ways["YaRN"].factor == pytest.approx(1.1386, abs=1e-4)
 
 
-def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(course_data, train):
+def test_a_run_keeps_losses_by_place_and_those_of_the_extensions(scenes, train):
     for arm in ("rotary", "alibi"):
         results = train(
             EXPERIMENTS["writer-positions"], asdict(replace(TINY_POSITIONS, positions=arm)), arm
@@ -180,7 +190,7 @@ def test_a_step_makes_rewarded_replies_more_probable():
     assert gain[0] > 0 and gain[0] == gain.max()
 
 
-def test_a_run_keeps_what_is_measured_before_and_after(course_data, train):
+def test_a_run_keeps_what_is_measured_before_and_after(scenes, train):
     outcome = train(
         EXPERIMENTS["writer-reward"], asdict(replace(TINY_REWARD, penalty=0.1, warmup=0)), "penalty"
     )
@@ -203,7 +213,7 @@ def test_each_size_has_three_rates_and_as_many_characters():
         }
 
 
-def test_a_run_counts_weights_and_operations(course_data, train):
+def test_a_run_counts_weights_and_operations(scenes, train):
     tiny = {"context": 8, "d_model": 8, "d_ff": 32, "n_heads": 2, "n_layers": 1, "warmup": 1}
     config = (
         EXPERIMENTS["writer-scaling"].config("width-32", "cpu") | tiny | {"epochs": 2, "steps": 2}

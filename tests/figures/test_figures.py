@@ -4,6 +4,7 @@ import html
 import json
 import math
 import re
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
 
@@ -27,6 +28,7 @@ from course_lib.figures.dilation_groups import DILATIONS, dilation_groups
 from course_lib.figures.heads_apart import Options as HeadQuery
 from course_lib.figures.heads_apart import heads_apart
 from course_lib.figures.kv_cache_stepper import kv_cache_stepper
+from course_lib.figures.live_training import train
 from course_lib.figures.live_writer import live_writer
 from course_lib.figures.mask_builder import mask_builder
 from course_lib.figures.models import MODELS, model_files
@@ -310,6 +312,7 @@ test_options_are_checked = refusals(
 
 def test_a_page_reads_without_a_script(monkeypatch):
     monkeypatch.setenv("COURSE_BOOK", "1")
+    monkeypatch.setattr("course_lib.figures.live_training.train", partial(train, steps=2))
     for name in NAMES:
         page = figure(name)
         fragment = page._repr_html_()

@@ -1,6 +1,7 @@
 """The made corpus and its vocabulary."""
 
 from collections import Counter
+from hashlib import sha256
 from random import Random
 
 import pytest
@@ -129,6 +130,12 @@ def test_the_sentence_of_the_lecture_is_in_the_grammar():
 def test_impossible_length_is_refused():
     with pytest.raises(ValueError, match="length is 2, wanted at least 3"):
         GermanEnglish().sample(Random(0), 2)
+
+
+def test_pairs_are_those_that_records_were_trained_on():
+    pairs = korean_english(1000, seed=0) + korean_english(1000, seed=0, max_length=4)
+    text = "\n".join(map(str, pairs))
+    assert sha256(text.encode()).hexdigest()[:16] == "4b29dcc442e2bcc0"
 
 
 SHORT = korean_english(100, seed=0)
