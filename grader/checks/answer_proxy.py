@@ -94,12 +94,12 @@ class AnswerProxy:
         pairs = [[[axis.start, axis.stop] for axis in place] for place in keep]
         return self._ask("parts", None, (), {}, keep=pairs)
 
-    def seen(self) -> list[str]:
-        """Torch's operators that ran in calls since this was last asked, if that is recorded."""
-        names = self._ask("seen", None, (), {}).value
-        if not isinstance(names, list):
+    def seen(self) -> dict[str, str]:
+        """Operators of torch's with how often they have run, where those are recorded."""
+        times = self._ask("seen", None, (), {}).value
+        if not isinstance(times, dict):
             raise AnswerLost("what it sent as names of operators makes no sense")
-        return list(map(str, names))
+        return {str(name): str(number) for name, number in times.items()}
 
     def vjp(self, name: str, args: tuple[Any, ...], cotangents: list[Tensor | None]) -> Reply:
         """Gradients of ``sum(output * cotangent)``; the reply's value is a :class:`Gradients`."""

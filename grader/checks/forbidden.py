@@ -140,11 +140,12 @@ def for_good(kinds: Sequence[str], *unneeded: str) -> None:
         if forbidden.gradients:
             formulas = dict.fromkeys(_operators(r"\w*(backward|_jvp)"), len)
             unrecorded = dict.fromkeys(_operators("", "aten"), torch.library.fallthrough_kernel)
-            _keep([*_overriding(_ENDS, formulas), *_overriding(("AutogradCPU",), unrecorded)])
-    _keep(_overriding((*_ENDS, *_OTHER_ENDS), lost))
+            keep(*overriding((*_ENDS, *_ALL_BACKENDS), formulas))
+            keep(*overriding(("AutogradCPU",), unrecorded))
+    keep(*overriding((*_ENDS, *_OTHER_ENDS, *_ALL_BACKENDS), lost))
     # A place for a result could be of another kind as well.
     made = dict.fromkeys(("aten::empty.memory_format", "aten::empty_strided"), len)
-    _keep(_overriding(_OTHER_ENDS, made))
+    keep(*overriding(_OTHER_ENDS, made))
     for function in library_code(*unneeded):
         _refuse(function, "the library's own Python version may not be used here")
     library_code.cache_clear()
@@ -157,8 +158,8 @@ def for_good(kinds: Sequence[str], *unneeded: str) -> None:
 def refuse_machine_code() -> None:
     """Refuse for the rest of this process's life what calls a kernel past torch's dispatcher.
 
-    These are functions of a shared library, by name or address, and modules of machine code that
-    were not installed.
+    These are functions of a shared library, by name or address, modules of machine code that were
+    not installed, and memory for such code.
     """
     installed = tuple(f"{Path(place).resolve()}/" for place in sys.path if place)
     instead = "write it with operations of torch"
@@ -166,13 +167,16 @@ def refuse_machine_code() -> None:
     def audit(event: str, arguments: Any) -> None:
         if event in _CALLING:
             raise NotAllowed(f"functions of a shared library may not be called here: {instead}")
+        # Memory that is not mapped for a kind of access may be for code.
+        own = event == "mmap.__new__" and not arguments[2]
         if event == "import" and isinstance(arguments[1], str):
             path = str(Path(arguments[1]).resolve())
-            if not path.startswith(installed) or arguments[0] in ("_cffi_backend", "audioop"):
-                raise NotAllowed(f"machine code of one's own may not be used here: {instead}")
+            own = not path.startswith(installed) or arguments[0] in ("_cffi_backend", "audioop")
+        if own:
+            raise NotAllowed(f"machine code of one's own may not be used here: {instead}")
 
+    keep(audit)  # or its code could be exchanged
     sys.addaudithook(audit)
-    gc.freeze()  # or a list of all objects would have the hook, whose code could be exchanged
 
 
 @cache
@@ -243,9 +247,12 @@ def _drop_packages(packages: Collection[str]) -> None:
     sys.meta_path.insert(0, finder())
 
 
-def _keep(libraries: list[Any]) -> None:
-    for library in libraries:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+def keep(*things: Any) -> None:
+    """Let them live as long as this process, in none of :mod:`gc`'s lists, which would tell."""
+    for thing in things:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+        if gc.is_tracked(thing):
+            ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(thing))
 
 
 def refuses(kinds: Sequence[str], operator: str) -> bool:
@@ -275,6 +282,8 @@ _answering: list[int] = []
 _ENDS = ("CPU", "FuncTorchBatchedDecomposition")
 # Other kinds of tensors have kernels of their own; only `for_good` takes those.
 _OTHER_ENDS = ("MkldnnCPU", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "NestedTensorCPU")
+# Kernels of no backend's own, which torch hands out as those of any other.
+_ALL_BACKENDS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 _MAKING_OTHERS = (
     r"_?to_(mkldnn|sparse)|_?sparse_\w*tensor|quantize_per_|_empty_\w*quantized|_nested_"
 )
@@ -320,7 +329,7 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotAllowed(message)
 
-    held = _overriding(_ENDS, dict.fromkeys(_operators(forbidden.operators), refuse))
+    held = overriding(_ENDS, dict.fromkeys(_operators(forbidden.operators), refuse))
     functions = _functions(forbidden.functions)
     codes = [function.__code__ for function in functions]
     try:
@@ -333,9 +342,11 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         held.clear()
 
 
-def _overriding(keys: Sequence[str], kernels: Mapping[str, Any]) -> list[Any]:
+def overriding(
+    keys: Sequence[str], kernels: Mapping[str, Any], *, with_keyset: bool = False
+) -> list[Any]:
     """Kernels in the place of torch's own, at some of its dispatch keys, while the result lives."""
-    held = {}
+    held: dict[tuple[str, str], Any] = {}
     with warnings.catch_warnings():
         # torch says once that a kernel is being replaced, which is what is wanted.
         warnings.simplefilter("ignore")
@@ -343,7 +354,7 @@ def _overriding(keys: Sequence[str], kernels: Mapping[str, Any]) -> list[Any]:
             space, _, name = full.partition("::")
             if (space, key) not in held:
                 held[space, key] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
-            held[space, key].impl(name, key, kernel)
+            held[space, key].impl(name, key, kernel, with_keyset)
     return list(held.values())
 
 

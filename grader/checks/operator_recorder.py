@@ -1,69 +1,73 @@
-"""Recorder of torch's operators, and of those that no right answer needs.
+"""Recorder of the calls of torch's operators that no right answer needs, below Python.
 
 ``operator_list.txt`` beside this module lists the operators that the references, the alternatives
 and the model answers of all exercises run; ``tests/grader/checks/operator_list.py`` adds to it.
 """
 
-import _thread
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from itertools import product
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 from grader.base.tensors import torch
-from grader.checks.forbidden import refuses
+from grader.checks.forbidden import FORBIDDEN, keep, overriding, refuses, shortcuts
 
-# Ways to start a thread, with and without a mark before them; the last one of later Pythons.
-_STARTS = "start_new start_new_thread start_joinable_thread".split()
 EVERYDAY = Path(__file__).with_name("operator_list.txt")
-
-
-class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
-    """Keeps the names of the operators that run while it is entered, backward ones, too."""
-
-    def __init__(self, without: Sequence[str] = ()) -> None:
-        super().__init__()
-        self.without = tuple(without)
-        self.names: set[str] = set()
-
-    def in_threads(self) -> None:
-        """Keep those of every thread that this process starts from now on, too."""
-        for module, mark, name in product((_thread, threading), ("", "_"), _STARTS):
-            if begin := getattr(module, mark + name, None):
-                setattr(module, mark + name, self._recorded(begin))
-
-    def _recorded(self, begin: Callable[..., Any]) -> Callable[..., Any]:
-        def start(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            def run(*given: Any, **named: Any) -> None:
-                its_own = Recorder(self.without)
-                its_own.names = self.names
-                with its_own:
-                    function(*given, **named)
-
-            return begin(run, *args, **kwargs)
-
-        return start
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Keep the name, without its overload, and go on; of a compound, keep its parts."""
-        if _compound(function) and not refuses(self.without, function._schema.name):
-            with self:
-                return function._op_dk(_COMPOUND, *args, **(kwargs or {}))
-        self.names.add(function._schema.name)
-        return function(*args, **(kwargs or {}))
-
-
-_COMPOUND = torch._C.DispatchKey.CompositeImplicitAutograd
+# Keys at which kernels for a CPU are registered, and one at which torch finds each of them.
+_KEYS = {
+    "CPU": "CPU",
+    "CompositeExplicitAutograd": "PrivateUse3",
+    "CompositeExplicitAutogradNonFunctional": "PrivateUse3",
+}
 
 
 @cache
-def _compound(function: Any) -> bool:
-    """Tell whether an operator falls into others below Python, whose own ways are not asked."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), _COMPOUND)
+def recorder() -> Callable[[], dict[str, int]]:
+    """Record from now on, for good; what is returned tells how often each operator has run.
+
+    Around each kernel is a counter of Python's own in C. Every thread, the engine of gradients, and
+    whatever switches off torch's modes end there; there is no frame and no code to exchange, and
+    torch alone knows the counters, whose numbers an operator tells.
+    """
+    counter: Any = functools._lru_cache_wrapper
+    names, counters, kernels = [], [], defaultdict[str, dict[str, Any]](dict)
+    for name, forms in _operators().items():
+        for full in forms if _may_ask(name) else ():
+            for key, place in _KEYS.items():
+                if torch._C._dispatch_has_kernel_for_dispatch_key(full, key):
+                    kernel = torch.library.get_kernel(full, place).call_boxed
+                    # The most of hits, misses and sizes: it keeps no result, so each call misses.
+                    kernels[key][full] = counter(kernel, 0, False, max)
+                    keep(kernel)
+                    names.append(name)
+                    counters.append(kernels[key][full])
+    for key, counted in kernels.items():
+        keep(*overriding((key,), counted, with_keyset=True))
+    library = torch._C._dispatch_library("DEF", "grader", "", __file__, 0)
+    library.define("calls() -> int[]")
+    every = tuple(counters)
+    told = partial(map, methodcaller("cache_info"), every)
+    library.impl("calls", "CPU", told)
+    keep(library, every, told, *counters)
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+    calls = partial(torch.library.get_kernel("grader::calls", "CPU").call_boxed, keys)
+
+    def ran() -> dict[str, int]:
+        sums = Counter[str]()
+        for name, times in zip(names, calls(), strict=True):
+            sums[name] += times
+        return dict(+sums)
+
+    return ran
+
+
+def _may_ask(name: str) -> bool:
+    """Tell whether a person may be asked about it; what any exercise forbids is gone there."""
+    kinds = tuple(FORBIDDEN)
+    return not refuses(kinds, name) and (not _usual(name) or bool(shortcuts(kinds, [name])))
 
 
 def unusual(names: Iterable[str]) -> list[str]:
@@ -76,8 +80,17 @@ def unusual(names: Iterable[str]) -> list[str]:
 
 
 @cache
-def _operators() -> frozenset[str]:
-    return frozenset(name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names())
+def _operators() -> Mapping[str, list[str]]:
+    """Every operator with its overloads."""
+    found = defaultdict[str, list[str]](list)
+    for full in torch._C._dispatch_get_all_op_names():
+        found[full.partition(".")[0]].append(full)
+    return found
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(EVERYDAY.read_text(encoding="utf-8").split())
 
 
 @cache
@@ -85,11 +98,12 @@ def _usual(name: str) -> bool:
     library, _, operator = name.partition("::")
     if library != "aten":
         return library == "profiler"
-    known = EVERYDAY.read_text(encoding="utf-8").split()
-    if operator.rstrip("_") in known or operator.startswith(("_foreach_", "_fused_adam")):
+    if operator.rstrip("_") in _known() or operator.startswith(("_foreach_", "_fused_adam")):
         return True
-    if name not in _operators():
-        return False  # a name that the answer's process has made up
-    packet = getattr(torch.ops.aten, operator)
-    tags = {tag for form in packet.overloads() for tag in getattr(packet, form).tags}
+    # A name that the answer's process has made up is there in no form. What works in place has
+    # fewer tags than the other one.
+    forms = [*_operators().get(name, []), *_operators().get(name.rstrip("_"), [])]
+    parts = (form.partition(".") for form in forms)
+    overload = torch._C._get_operation_overload
+    tags = {tag for base, _, last in parts for tag in overload(base, last)[2]}
     return bool(tags & {torch.Tag.pointwise, torch.Tag.core})

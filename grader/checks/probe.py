@@ -243,7 +243,7 @@ def _space_in_use() -> int:
         cap = (middle, hard)
         try:
             resource.setrlimit(resource.RLIMIT_AS, cap)
-            mmap.mmap(-1, mmap.PAGESIZE).close()
+            mmap.mmap(-1, mmap.PAGESIZE, access=mmap.ACCESS_WRITE).close()
             fits = True
         except (OSError, MemoryError):
             fits = False
@@ -261,7 +261,7 @@ def _possible() -> bool:
 def _capped(memory: int) -> bool:
     """Tell whether so many MiB cannot be had: some systems take a cap and forget it."""
     try:
-        mmap.mmap(-1, memory * _MIB).close()
+        mmap.mmap(-1, memory * _MIB, access=mmap.ACCESS_WRITE).close()
     except (OSError, MemoryError):
         return True
     return False

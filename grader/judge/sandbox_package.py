@@ -18,7 +18,7 @@ SHARED = (
     "__init__.py base/__init__.py base/errors.py base/course.py base/tensors.py "
     "checks/import_stubs.py checks/protocol.py checks/forbidden.py "
     "checks/answer_host.py checks/probe.py checks/shell.py checks/operator_recorder.py "
-    "judge/sandbox.py judge/worker.py judge/forkserver_process.py"
+    "checks/operator_list.txt judge/sandbox.py judge/worker.py judge/forkserver_process.py"
 ).split()
 
 LIBRARY = '''"""The part of the course library that is there while an answer is graded."""

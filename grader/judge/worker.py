@@ -35,7 +35,7 @@ from grader.base.tensors import torch
 from grader.checks import probe
 from grader.checks.answer_host import AnswerHost
 from grader.checks.forbidden import for_good, refuse_machine_code
-from grader.checks.operator_recorder import Recorder
+from grader.checks.operator_recorder import recorder
 from grader.checks.protocol import pack, unpack
 from grader.checks.shell import count
 from grader.judge import sandbox
@@ -260,9 +260,7 @@ def hide() -> None:
             delattr(sys.modules[package], last)
 
 
-async def serve(
-    connection: socket.socket, gone: Sequence[str], recorder: Recorder | None, walls: Any
-) -> None:
+async def serve(connection: socket.socket, gone: Sequence[str], walls: Any) -> None:
     """Answer requests until the other side hangs up; what is ``gone`` here has been taken away."""
     here, own = shell(), os.getpid()
     here.lacking = bool(gone)
@@ -272,15 +270,15 @@ async def serve(
     here.reset(new_session=True)
     here.raised.clear()
     sys.stdout, sys.stderr = here.screens.values()
-    host = AnswerHost(here.user_ns, recorder, gone=gone, walls=walls)
+    recorded = recorder() if gone else dict
+    host = AnswerHost(here.user_ns, recorded, gone=gone, walls=walls)
     hide()
     while True:
         header = _receive(connection, 8)
         if not header:
             return
         frame = _receive(connection, struct.unpack(">Q", header)[0])
-        with recorder or contextlib.nullcontext():
-            request = unpack(frame)
+        request = unpack(frame)
         try:
             if request.get("verb") in ("run", "beside"):
                 text = request["source"].decode(errors="replace")
@@ -315,9 +313,7 @@ def main(
 ) -> None:
     """Serve on a socket, one thread, within the given limits, with fresh random states."""
     for_good(limits["without"], *unneeded)
-    recorder = Recorder(limits["without"]) if limits["without"] else None
-    if recorder:
-        recorder.in_threads()
+    if limits["without"]:
         as_written()
         # Or an interpreter in which nothing is missing could answer in this one's place.
         sandbox.refuse_programs()
@@ -338,4 +334,4 @@ def main(
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     around = sandbox if walls else None
-    loop.run_until_complete(serve(connection, limits["without"], recorder, around))
+    loop.run_until_complete(serve(connection, limits["without"], around))

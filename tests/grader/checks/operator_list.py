@@ -1,10 +1,11 @@
 """Add to the list of operators what right answers run, as a program.
 
-It is run in a checkout, whose assignments have model answers. What is listed stays: the grader
-takes apart with torch's Python code what an exercise forbids, and here that does not run.
+It is run in a checkout, whose assignments have model answers. What is listed stays: another
+processor, or ``ATEN_CPU_CAPABILITY`` in the environment, may choose other kernels.
 """
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -17,7 +18,7 @@ from grader.checks.answer_host import AnswerHost
 from grader.checks.answer_proxy import AnswerProxy
 from grader.checks.exercise import Exercise, find, identifiers, namespace
 from grader.checks.grading import grade, quiet
-from grader.checks.operator_recorder import EVERYDAY, Recorder
+from grader.checks.operator_recorder import EVERYDAY, recorder
 
 x = torch.eye(4).add(0.1)
 # Calls beside an answer, or in one where they are no shortcut: storage, order, draws and algebra.
@@ -40,18 +41,24 @@ BESIDE = (
 
 
 def beside() -> set[str]:
-    with Recorder() as recorder:
-        for call in BESIDE:
-            call()
-    return recorder.names
+    before = recorder()()
+    for call in BESIDE:
+        call()
+    return since(before)
+
+
+def since(before: Mapping[str, int]) -> set[str]:
+    return {name for name, _ in recorder()().items() - before.items()}
 
 
 def main() -> None:
     models = answers(Path())
-    operators = {_plain(name) for name in beside()}
-    operators |= {_plain(name) for i in identifiers() for name in used(find(i), models.get(i))}
-    operators |= set(EVERYDAY.read_text(encoding="utf-8").split())
-    EVERYDAY.write_text("\n".join(sorted(operators - {""})) + "\n", encoding="utf-8")
+    operators: set[str] = set()
+    for enabled in (True, False):
+        with torch.backends.mkldnn.flags(enabled=enabled):
+            operators |= beside().union(*(used(find(i), models.get(i)) for i in identifiers()))
+    known = {*map(_plain, operators), *EVERYDAY.read_text(encoding="utf-8").split()}
+    EVERYDAY.write_text("\n".join(sorted(known - {""})) + "\n", encoding="utf-8")
 
 
 def _plain(name: str) -> str:
@@ -60,15 +67,22 @@ def _plain(name: str) -> str:
 
 
 def used(exercise: Exercise, model: Model | None = None) -> set[str]:
-    recorder = Recorder()
     sources = [reference_source(exercise), *(a.source for a in exercise.alternatives)]
     if model is not None:
         sources.append(f"{model.before}\n\n{model.source}")
+    names: set[str] = set()
     for source in sources:
         with quiet():
-            host = AnswerHost(namespace(exercise, source), recorder)
-            grade(exercise, AnswerProxy(host.answer), "0", examples=False)
-    return recorder.names
+            host = AnswerHost(namespace(exercise, source))
+
+            def answer(frame: bytes, host: AnswerHost = host) -> bytes:
+                before = recorder()()
+                reply = host.answer(frame)
+                names.update(since(before))
+                return reply
+
+            grade(exercise, AnswerProxy(answer), "0", examples=False)
+    return names
 
 
 if __name__ == "__main__":
