@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from course_lib.data import files, load_shakespeare, shakespeare
+from course_lib.experiments.questions import from_table
 from course_lib.experiments.record import DataUse
 from course_lib.experiments.registry import Job, Outcome, Size, experiment
 from course_lib.experiments.writer import WriterConfig, nats, train
@@ -37,8 +38,11 @@ ARMS: dict[str, dict[str, Any]] = {
     "a GPT on Shakespeare in four sizes",
     arms=ARMS,
     sizes={
-        "cpu": Size(asdict(replace(WriterConfig(), epochs=4, steps=250)), (0,), 1, "one CPU core"),
+        "cpu": Size(
+            asdict(replace(WriterConfig(), epochs=4, steps=250)), (0, 1, 2), 1, "one CPU core"
+        ),
     },
+    questions=from_table("writer_scaling"),
 )
 def EXPERIMENT(job: Job) -> Outcome:
     """Train one size, and count its weights and the operations of its training."""
