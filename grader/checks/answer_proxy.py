@@ -114,6 +114,8 @@ class AnswerProxy:
         request = {"verb": verb, "name": name, "args": list(args), "kwargs": kwargs, **more}
         request |= self._refuses
         reply = unpack(self.exchange(pack(request)))
+        if not reply.keys() >= {"value", "after", "error"}:
+            raise AnswerLost("what it sent is no reply to a call")
         if failed := reply["error"]:
             failed = Failure(**{name: str(value) for name, value in failed.items()})
         return Reply(reply["value"], reply["after"], failed or None)

@@ -60,7 +60,8 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         "write attention with your own matrix products and softmax",
         # Every way to either ends here, the slow one to the second at its function.
         operators="_safe_softmax|.*attention|_transformer_encoder_layer",
-        functions=r"multi_head_attention_forward|MultiheadAttention\.forward",
+        functions=r"multi_head_attention_forward|MultiheadAttention\.forward|"
+        r"MixtureSameFamily\.(mean|variance)",
     ),
     "autograd": Forbidden(
         "autograd",
@@ -86,7 +87,7 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         # what is left, `norm` and those of `linalg`, is a length, a root of squares.
         operators=r"(?!linalg|norm|frobenius|nuclear|_foreach)\w*norm(?!al)|cosine_|corrcoef",
         functions=r"normalize|local_response_norm|CrossMapLRN2d\.forward|_?clip_grads?_\w*norm_?|"
-        r"corrcoef|correlation|NormalDist\.zscore",
+        r"corrcoef|correlation|NormalDist\.zscore|fuse_\w*bn\w*",
     ),
     "interpolate": Forbidden(
         "`F.interpolate`, `nn.Upsample` and `F.grid_sample`",
@@ -94,16 +95,17 @@ FORBIDDEN: Mapping[str, Forbidden] = {
         # Nearest neighbours and areas are left alone: they interpolate nothing.
         operators=r"_?upsample_(?!nearest)|\w*grid_sampler|(nan)?quantile",
         # A triangular window holds the weights.
-        functions=r"interp|(NormalDist\.|nan)?(quantiles?|percentile)|bartlett",
+        functions=r"interp|(NormalDist\.|nan)?(quantiles?|percentile)|bartlett|linear_regression",
+        shortcuts=r"\w*conv(?!ert)",
     ),
     "patches": Forbidden(
         "`F.unfold`, `F.pixel_unshuffle`, convolutions and their layers",
         "write the cut with reshapes and permutations of your own",
         # `Tensor.unfold` is left alone: it makes windows and leaves their order to you.
         operators=r"im2col|col2im|pixel_(un)?shuffle|\w*conv(?!ert)",
-        functions="correlate2?|convolve",
-        # The place of a maximum says which patch it is in.
-        shortcuts=r"\w*pool",
+        functions="correlate2?|convolve|sliding_window_view",
+        # The place of a maximum says which patch it is in, the nearest pixel of a map, which it is.
+        shortcuts=r"\w*pool|_?upsample_|\w*grid_sampler",
     ),
 }
 
@@ -293,7 +295,7 @@ _OTHER_ENGINES = (
     " _jit_pass_create_autodiff_subgraphs"
 ).split()
 _IN_PYTHON = (
-    "_decomp _refs _prims ao _numpy _inductor onnx nested nn/attention/flex_attention.py"
+    "_decomp _refs _prims ao masked _numpy _inductor onnx nested nn/attention/flex_attention.py"
     " _higher_order_ops/flex_attention.py testing/_internal jit/_decompositions.py"
     " distributed/tensor distributed/_tensor nn/utils/_expanded_weights ../functorch/einops"
 ).split()

@@ -65,9 +65,9 @@ def recorder() -> Callable[[], dict[str, int]]:
 
 
 def _may_ask(name: str) -> bool:
-    """Tell whether a person may be asked about it; what any exercise forbids is gone there."""
+    """Tell whether a person may be asked about it in any exercise."""
     kinds = tuple(FORBIDDEN)
-    return not refuses(kinds, name) and (not _usual(name) or bool(shortcuts(kinds, [name])))
+    return bool(shortcuts(kinds, [name])) or not (refuses(kinds, name) or _usual(name))
 
 
 def unusual(names: Iterable[str]) -> list[str]:

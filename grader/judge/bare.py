@@ -80,7 +80,7 @@ class Grader:
                 report = usual
         # Of what any exercise forbids it is settled where it may be used.
         others = [name for name in ran if not refuses(tuple(FORBIDDEN), name)]
-        odd = sorted({*unusual(others), *shortcuts(exercise.forbidden, others)})
+        odd = sorted({*unusual(others), *shortcuts(exercise.forbidden, ran)})
         if report.score and odd:
             self._ask(
                 f"The answer of {exercise.id} earns {report.score:g} points with what right"

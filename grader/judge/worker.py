@@ -315,6 +315,9 @@ def main(
     for_good(limits["without"], *unneeded)
     if limits["without"]:
         as_written()
+        # Those of the shell itself are methods; the packages of all others are gone.
+        after = shell().events.callbacks["post_execute"]
+        after[:] = [function for function in after if hasattr(function, "__self__")]
         # Or an interpreter in which nothing is missing could answer in this one's place.
         sandbox.refuse_programs()
         refuse_machine_code()

@@ -244,8 +244,13 @@ def test_vjp_of_functions(proxy):
     assert proxy.vjp("cut", (x,), [x]).value.inputs == [None]
 
 
-@pytest.mark.parametrize("names", [torch.ones(2), 6.0, {"a": 1}])
-def test_names_of_operators_that_are_no_list_lose_the_answer(names):
+@pytest.mark.parametrize("names", [torch.ones(2), 6.0, ["a"]])
+def test_counts_of_operators_that_are_no_table_lose_the_answer(names):
     reply = pack({"value": names, "error": None, "after": []})
     with pytest.raises(AnswerLost, match="makes no sense"):
         AnswerProxy(lambda request: reply).seen()
+
+
+def test_a_reply_that_lacks_a_part_loses_the_answer():
+    with pytest.raises(AnswerLost, match="no reply to a call"):
+        AnswerProxy(lambda request: pack({"outputs": b"[]"})).call("square", (), {})
