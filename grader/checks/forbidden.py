@@ -142,9 +142,9 @@ def for_good(kinds: Sequence[str], *unneeded: str) -> None:
         if forbidden.gradients:
             formulas = dict.fromkeys(_operators(r"\w*(backward|_jvp)"), len)
             unrecorded = dict.fromkeys(_operators("", "aten"), torch.library.fallthrough_kernel)
-            keep(*overriding((*_ENDS, *_ALL_BACKENDS), formulas))
+            keep(*overriding((*_ENDS, *ALL_BACKENDS), formulas))
             keep(*overriding(("AutogradCPU",), unrecorded))
-    keep(*overriding((*_ENDS, *_OTHER_ENDS, *_ALL_BACKENDS), lost))
+    keep(*overriding((*_ENDS, *_OTHER_ENDS, *ALL_BACKENDS), lost))
     # A place for a result could be of another kind as well.
     made = dict.fromkeys(("aten::empty.memory_format", "aten::empty_strided"), len)
     keep(*overriding(_OTHER_ENDS, made))
@@ -285,7 +285,7 @@ _ENDS = ("CPU", "FuncTorchBatchedDecomposition")
 # Other kinds of tensors have kernels of their own; only `for_good` takes those.
 _OTHER_ENDS = ("MkldnnCPU", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "NestedTensorCPU")
 # Kernels of no backend's own, which torch hands out as those of any other.
-_ALL_BACKENDS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+ALL_BACKENDS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 _MAKING_OTHERS = (
     r"_?to_(mkldnn|sparse)|_?sparse_\w*tensor|quantize_per_|_empty_\w*quantized|_nested_"
 )
@@ -344,9 +344,7 @@ def _refused(forbidden: Forbidden, message: str) -> Iterator[None]:
         held.clear()
 
 
-def overriding(
-    keys: Sequence[str], kernels: Mapping[str, Any], *, with_keyset: bool = False
-) -> list[Any]:
+def overriding(keys: Sequence[str], kernels: Mapping[str, Any], **options: bool) -> list[Any]:
     """Kernels in the place of torch's own, at some of its dispatch keys, while the result lives."""
     held: dict[tuple[str, str], Any] = {}
     with warnings.catch_warnings():
@@ -356,7 +354,7 @@ def overriding(
             space, _, name = full.partition("::")
             if (space, key) not in held:
                 held[space, key] = torch._C._dispatch_library("IMPL", space, key, __file__, 0)
-            held[space, key].impl(name, key, kernel, with_keyset)
+            held[space, key].impl(name, key, kernel, **options)
     return list(held.values())
 
 

@@ -13,24 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from grader.base.tensors import torch
-from grader.checks.forbidden import FORBIDDEN, keep, overriding, refuses, shortcuts
+from grader.checks.forbidden import ALL_BACKENDS, FORBIDDEN, keep, overriding, refuses, shortcuts
 
 EVERYDAY = Path(__file__).with_name("operator_list.txt")
 # Keys at which kernels for a CPU are registered, and one at which torch finds each of them.
-_KEYS = {
-    "CPU": "CPU",
-    "CompositeExplicitAutograd": "PrivateUse3",
-    "CompositeExplicitAutogradNonFunctional": "PrivateUse3",
-}
+_KEYS = {"CPU": "CPU"} | dict.fromkeys(ALL_BACKENDS, "PrivateUse3")
 
 
 @cache
 def recorder() -> Callable[[], dict[str, int]]:
     """Record from now on, for good; what is returned tells how often each operator has run.
 
-    Around each kernel is a counter of Python's own in C. Every thread, the engine of gradients, and
-    whatever switches off torch's modes end there; there is no frame and no code to exchange, and
-    torch alone knows the counters, whose numbers an operator tells.
+    Around each kernel is a counter of Python's own in C, where every thread ends and whatever
+    switches off torch's modes. Torch alone knows the counters, whose numbers an operator tells.
     """
     counter: Any = functools._lru_cache_wrapper
     names, counters, kernels = [], [], defaultdict[str, dict[str, Any]](dict)

@@ -309,10 +309,8 @@ class Trial(Samples):
     def gradient(self, *args: Any, output: int | None = None, but: str = "") -> None:
         """Expect gradients to agree with central differences, of ``output`` or of all outputs.
 
-        The argument ``but`` is a constant, which need not have any.
-
         They are of the answer's own values or of the reference's: those of an answer that rounds to
-        single precision inside are no measure.
+        single precision inside are no measure. The argument ``but`` is a constant.
         """
         value = self.call(*args)
         outputs = list(value) if isinstance(value, (list, tuple)) else [value]
