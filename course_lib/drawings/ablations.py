@@ -137,6 +137,7 @@ def _answer(low: float, high: float) -> str:
     unit = verdict(spread.tolist(), claimed_sign=1).half_width
     gaps = (low + high) / 2 + spread * (high - low) / 2 / unit
     found = verdict(gaps.tolist(), claimed_sign=1, margin=MARGIN)
+    assert abs(found.low - low) < 1e-3 and abs(found.high - high) < 1e-3
     return found.outcome + ", within margin" * bool(found.remarks)
 
 
