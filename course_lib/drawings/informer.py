@@ -38,9 +38,10 @@ MEASURES = torch.tensor([5.0, 1.0, 0.0, 3.0, 9.0])
 BUDGETS = [budget(n, 1) for n in range(1, 6)]
 BY_PREFIX = first_in_prefix(MEASURES, factor=1).tolist()
 
-# Output of a convolution on eight tokens, one channel of each.
-CHANNEL = torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
-HALF = F.max_pool1d(CHANNEL[None], kernel_size=3, stride=2, padding=1)[0]
+# One channel of six tokens, a kernel, what the convolution and the ELU make of them, and the pool.
+CHANNEL, KERNEL = torch.tensor([1.0, 3.0, 2.0, 0.0, 4.0, 1.0]), torch.tensor([1.0, 1.0, -1.0])
+BENT = F.elu(F.conv1d(F.pad(CHANNEL[None], (1, 1), mode="circular"), KERNEL[None, None]))[0]
+HALF = F.max_pool1d(BENT[None], kernel_size=3, stride=2, padding=1)[0]
 
 # Hours and variables of the three ways to make tokens, and how many hours a patch has.
 HOURS, VARIABLES, STRETCH = 64, 7, 16
@@ -136,27 +137,26 @@ def ranked_with_the_future(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Eight tokens, one channel of each: {said(CHANNEL, 0)}. Windows of three tokens, two apart,
-    each keep their largest number, so four tokens are left: {said(HALF, 0)}. The first window
-    has no token on its left.""",
-    numbers=lambda: [CHANNEL, HALF],
+    f"""Six tokens, one channel of each: {said(CHANNEL, 0)}. A convolution of three neighbours and
+    an ELU give {said(BENT, 2)}. Windows of three, two apart, keep their largest number, so three
+    tokens are left: {said(HALF, 0)}. The first window has no token on its left.""",
+    numbers=lambda: [CHANNEL, BENT, HALF],
 )
 def halving_by_hand(s: Sketch) -> None:
-    w = 34.0 if s.narrow else 46.0
-    x = 36.0 if s.narrow else 150.0
-    above = s.cells(x, 30, CHANNEL, "state", w=w, h=28)
-    s.text(above.cx, 12, "8 tokens, after the convolution", kind="small")
-    below = []
+    w, x = (50.0, 26.0) if s.narrow else (60.0, 150.0)
+    tokens = s.cells(x, 26, CHANNEL, "state", w=w, h=28)
+    above = s.cells(x, 92, BENT, "step", w=w, h=28)
+    s.text(above.cx, 12, "6 tokens", kind="small")
+    s.text(above.cell(0, 4).cx, 73, "convolution, ELU", kind="small")
+    for j in range(3):
+        s.arrow((tokens.cell(0, j).cx, tokens.bottom), (above.cell(0, 1).cx, above.y), tip=j == 1)
     for i, largest in enumerate(HALF.tolist()):
-        middle = above.cell(0, 2 * i)
-        box = s.cells(middle.cx - w / 2, 112, [[int(largest)]], "value", w=w, h=28, thick=True)
+        box = s.cells(x + 2 * i * w, 174, [[int(largest)]], "value", w=w, h=28, thick=True)
         for j in (2 * i - 1, 2 * i, 2 * i + 1):
             if j >= 0:
-                at = above.cell(0, j)
-                end = box.cx + (j - 2 * i) * 8
+                at, end = above.cell(0, j), box.cx + (j - 2 * i) * 8
                 s.arrow((at.cx + (2 * i - j) * 6, at.bottom), (end, box.y), tip=j == 2 * i)
-        below.append(box)
-    s.text(above.cx, 158, "4 tokens: the largest of three, every second place", kind="small")
+    s.text(above.cx, 220, "3 tokens: the largest of three, every second place", kind="small")
 
 
 @drawing(
