@@ -160,9 +160,9 @@ def halving_by_hand(s: Sketch) -> None:
 
 
 @drawing(
-    """The Informer. Its encoder reads 96 hours of 7 variables, adds the calendar, attends with few
+    """The Informer. Its encoder reads 96 hours of 7 variables, adds positions and calendar, attends with few
     queries, halves the sequence and attends again: a memory of 48 tokens. Its decoder gets the last
-    48 known hours and 24 zeros with their calendar. It attends with few queries and without the
+    48 known hours and 24 zeros with the same codes. It attends with few queries and without the
     future, asks the memory by cross-attention, and a linear layer makes all 24 hours at once."""
 )
 def informer_whole(s: Sketch) -> None:
@@ -178,7 +178,7 @@ def informer_whole(s: Sketch) -> None:
     x = p.named(strip(12, "state"), "96 hours", "(96, 7)")
     given = p.row(strip(6, "state"), p.cells([[0]], "mask", w=30, h=22), gap=0)
     p.named(given, "48 known, 24 zeros", "(72, 7)")
-    embed, again = (p.layer("embed, add", "the calendar") for _ in range(2))
+    embed, again = (p.layer("embed, add", "both codes") for _ in range(2))
     first, half, second = attention("attention"), p.step("halve"), attention("attention")
     memory = p.named(strip(6, "state"), "memory", "(48, *D*)", at="above left", free=True)
     masked, cross = attention("without future"), p.layer("cross-", "attention")
