@@ -160,10 +160,11 @@ def halving_by_hand(s: Sketch) -> None:
 
 
 @drawing(
-    """The Informer. Its encoder reads 96 hours of 7 variables, adds positions and calendar, attends with few
-    queries, halves the sequence and attends again: a memory of 48 tokens. Its decoder gets the last
-    48 known hours and 24 zeros with the same codes. It attends with few queries and without the
-    future, asks the memory by cross-attention, and a linear layer makes all 24 hours at once."""
+    """The Informer. Its encoder reads 96 hours of 7 variables, adds positions and calendar,
+    attends with few queries, halves the sequence and attends again: a memory of 48 tokens. Its
+    decoder gets the last 48 known hours and 24 zeros with the same codes. It attends with few
+    queries and without the future, asks the memory by cross-attention, and a linear layer makes
+    all 24 hours at once."""
 )
 def informer_whole(s: Sketch) -> None:
     p = Page(s)
