@@ -32,7 +32,7 @@ SOFT = (TEACHER / 3).softmax(-1)
 
 PARTS = (
     "nothing is added: no positions",
-    "one head in place of four",
+    "one head in place of all",
     "no residual connections",
     "no norms",
     "no feed-forward sub-layers",
