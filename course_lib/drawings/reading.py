@@ -202,7 +202,7 @@ def two_carriers(s: Sketch) -> None:
 def patching(s: Sketch) -> None:
     p = Page(s)
     panels, vectors = [], []
-    for noun, verb in (("kings", "are"), ("king", p.of("is → ?", "is?"))):
+    for noun, verb in (("kings", "are"), ("king", p.of("is or are", "is/are"))):
         chain = _run(p, ("the", noun, "?"), (1, 1), gap=14)
         answer = p.cells([[verb]], "value", thick=True)
         p.link(chain[-1].each[-1], answer, bend="x")
