@@ -362,7 +362,7 @@ def test_it_is_attention_with_the_logarithms_of_the_products_as_scores(T, decay)
     phi_q, phi_k = (forgetting_state.features(x) for x in (q, k))
     place = torch.arange(T, dtype=q.dtype)
     # A weight that fades by a factor per step is a score that falls by a constant: as in ALiBi.
-    scores = (phi_q @ phi_k.mT).log() + (place[:, None] - place) * torch.tensor(decay).log()
+    scores = (phi_q @ phi_k.mT).log() + (place[:, None] - place) * math.log(decay)
     want, _ = scaled_dot_product_attention(0 * q, 0 * k, v, causal_mask(T), scores)
     out, state, total = forgetting_state_answers.reference(q, k, v, *empty(q, v), decay)
     torch.testing.assert_close(out, want)
