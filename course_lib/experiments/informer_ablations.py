@@ -114,6 +114,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "legendre-basis": {"attention": "full", "positions": "legendre_basis"},
     "rotary": {"attention": "full", "positions": "rotary"},
     "relative": {"attention": "full", "positions": "relative"},
+    "input-and-layers": {"attention": "full", "positions_at": "both"},
     "every-layer": _LAYERS,
     "every-layer-even": {**_LAYERS, "rescale_terms": True},
     "cross": {**_LAYERS, "terms": ["tp", "pt"]},
