@@ -30,9 +30,9 @@ MARGIN = 1.0
 ENDS = ((0.3, 1.7), (-1.6, -0.4), (-0.5, 0.7), (-0.6, 1.5), (0.2, 0.8))
 """Intervals in units of the margin."""
 
-# Of each arm: attention, where positions are added, whether values hold them, terms of the score.
-WAY = ("vanilla", "full-attention", "every-layer", "cross")
-SETTINGS = ("attention", "positions", "in values", "terms")
+# Of each arm: attention, whether layers add positions, whether values hold them, terms of the score.
+WAY = ("vanilla", "full-attention", "input-and-layers", "every-layer", "cross")
+SETTINGS = ("attention", "in layers", "in values", "terms")
 
 # An invented row of the results: points of accuracy lost in five pairs, and by the document.
 LOST = [0.5, 1.0, 1.5, 2.0, 2.5]
@@ -213,21 +213,20 @@ def row_of_results(s: Sketch) -> None:
 
 def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
     """Description of a setting, in words."""
-    layers = arm.get("positions_at") == "layers"
+    places = arm.get("positions_at", "input")
     return [
         {"prob": sparse, "full": "full"}[arm["attention"]],
-        "each layer" if layers else "input",
-        "no" if layers else "yes",
+        "no" if places == "input" else "yes",
+        "no" if places == "layers" else "yes",
         str(len(arm.get("terms", range(4)))),
     ]
 
 
 @drawing(
-    """Four arms in columns and four settings in rows. From the baseline to full attention only the
-    attention changes, from ProbSparse to full. From there to every layer the positions move from
-    the input into each layer, and so out of the values. From there to the cross terms only the
-    terms of the score change, from four to two. The report goes from the first column to the last
-    in one step, so all four settings change at once."""
+    """Five arms in columns and four settings in rows, with one change from each column to the next:
+    attention from ProbSparse to full, positions into each layer too, positions out of the values,
+    and terms of the score from four to two. The report goes from the first column to the last in
+    one step, so all four settings change at once."""
 )
 def one_change_a_step(s: Sketch) -> None:
     p = Page(s)
@@ -240,7 +239,7 @@ def one_change_a_step(s: Sketch) -> None:
                 p.cells(
                     [[told]],
                     "value" if fresh else "state",
-                    w=p.of(100, 62),
+                    w=p.of(88, 48),
                     h=29,
                     thick=fresh,
                     words=[SETTINGS[i]] if n == 0 else (),
@@ -255,7 +254,7 @@ def one_change_a_step(s: Sketch) -> None:
         columns.append((head, cells))
     if not s.narrow:
         p.link(*(cells for _, cells in columns))
-    p.done(p.grid(*zip(*columns, strict=True), gap=(p.of(32, 4), 4), turn=False))
+    p.done(p.grid(*zip(*columns, strict=True), gap=(p.of(22, 4), 4), turn=False))
     first, last = columns[0][1].box, columns[-1][1].box
     under = first.bottom + 26
     s.arrow((first.cx, first.bottom), (first.cx, under), (last.cx, under), (last.cx, last.bottom))
