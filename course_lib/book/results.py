@@ -158,7 +158,8 @@ def details(card: Card) -> Iterator[tuple[str, str]]:
     for who, run in card.ran.items():
         yield f"Run by {who}", ", ".join([run["verdict"], *run["named"]])
     for other in card.also:
-        yield "By absolute error", f"{outcome_of(other)}: {interval(other.conclusion)}"
+        new = (note for note in notes(other) if note not in notes(settled))
+        yield "By absolute error", f"{'; '.join([other.word, *new])}: {interval(other.conclusion)}"
     for row in card.rows:
         value = "" if row.printed.value is None else f"{number(row.printed.value)}; "
         ours = "" if row.mean is None else f"ours {number(row.mean)}"
@@ -198,7 +199,7 @@ def beside(row: DocumentRow) -> str:
 
 def ran(records: Sequence[Record]) -> str:
     """Facts of a run: size of model and data, length, number of runs, and time of one."""
-    record, n = records[0], len(records)
+    record = records[0]
     config = record.config
     share = config.get("share", 1)
     parts = []
@@ -216,9 +217,11 @@ def ran(records: Sequence[Record]) -> str:
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
         parts.append(f"{number(config['steps'])} steps{each}")
-    minutes = mean(r.device_seconds for r in records) / 60
-    on = "GPU" if "gpu" in record.hardware else "core"
-    parts.append(f"{n} run{'s' * (n > 1)} of size {record.size}, {minutes:.2g} {on}-minutes each")
+    for on in ("GPU", "core"):
+        times = [r.device_seconds / 60 for r in records if ("gpu" in r.hardware) == (on == "GPU")]
+        if n := len(times):
+            runs = f"{n} run{'s' * (n > 1)} of size {record.size}"
+            parts.append(f"{runs}, {mean(times):.2g} {on}-minutes each")
     return f"{record.experiment} {record.arm}: {', '.join(parts)}"
 
 

@@ -92,7 +92,8 @@ class Settled:
         if self.reach in ("own", "own but"):
             return f"{setting}: {self.readings}" if self.readings else setting
         if self.reach == "two lengths":
-            return "at two lengths of training"
+            kept = all(c.converged is not None for c in self.found.values())
+            return f"at two lengths of training{'' if kept else '; no curve was kept'}"
         if self.reach == "two sizes":
             return "at two sizes that agree"
         if self.unfinished:
@@ -126,7 +127,8 @@ class Settled:
     def word_of(self, size: str) -> str:
         """Conclusion of one of the sizes, in a reader's words."""
         said = self.found[size]
-        far = self.reach_of(size) in FAR and trained(said)
+        alike = said.verdict.outcome == self.outcome
+        far = alike and self.reach_of(size) in FAR and trained(said)
         return said.verdict.outcome if far else SEEN[said.verdict.outcome]
 
 
@@ -343,5 +345,7 @@ def _shares(one: Mapping[str, Any], other: Mapping[str, Any], *names: str) -> di
 
 def distance(config: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """Measure how far a run's setting is from the document's own, in shares of it."""
-    shares = _shares(config, own, "weights", "data", "steps")
+    # The widths of stages do not tell their weights.
+    of = () if "stage_widths" in config or config.get("kind") == "resnet" else ("weights",)
+    shares = _shares(config, own, *of, "data", "steps")
     return ", ".join(f"{name} {100 * x:.2g} %" for name, x in shares.items() if x != 1)

@@ -138,7 +138,7 @@ def test_two_readings_of_one_training_decide_alike_or_not_at_all():
         assert (one.outcome, one.best) == ("undecided", "stop")
         assert f"after six epochs {told} the same way, which decides nothing" in one.told
         assert "holds with the early stop (3 pairs)" in one.told
-        assert (one.word_of("stop"), one.word_of("full")) == ("holds", "undecided")
+        assert (one.word_of("stop"), one.word_of("full")) == ("seen as claimed", "undecided")
     assert "points the other way" in said(runs("full", -0.2, n=1), runs("stop", 0.4)).told
     opposite = said(runs("full", -0.2), runs("stop", 0.4))
     assert (opposite.reach, opposite.outcome) == ("own", "undecided")
