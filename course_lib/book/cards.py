@@ -221,8 +221,8 @@ def above(members: Sequence[Card]) -> Iterator[str]:
     for (experiment, arm), n in asked.most_common(1):
         if n > 2 * SHARED:
             yield (
-                f"{n} claims have one baseline in common, the arm {arm} of {experiment}. Those with "
-                f"the same seeds share its runs, so they are not {n} separate tests."
+                f"{n} claims have one baseline in common, the arm {arm} of {experiment}. Those "
+                f"with the same seeds share its runs, so they are not {n} separate tests."
             )
     for note, letter in shared(members).items():
         yield f"{letter}: {note}."
