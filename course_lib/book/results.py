@@ -199,8 +199,7 @@ def beside(row: DocumentRow) -> str:
 
 def ran(records: Sequence[Record]) -> str:
     """Facts of a run: size of model and data, length, number of runs, and time of one."""
-    record = records[0]
-    config = record.config
+    record, config = records[0], records[0].config
     share = config.get("share", 1)
     parts = []
     if "n_parameters" in record.results:
@@ -217,11 +216,13 @@ def ran(records: Sequence[Record]) -> str:
     if "steps" in config:
         each = " each" if "epochs" in config or "rounds" in config else ""
         parts.append(f"{number(config['steps'])} steps{each}")
-    for on in ("GPU", "core"):
-        times = [r.device_seconds / 60 for r in records if ("gpu" in r.hardware) == (on == "GPU")]
-        if n := len(times):
-            runs = f"{n} run{'s' * (n > 1)} of size {record.size}"
-            parts.append(f"{runs}, {mean(times):.2g} {on}-minutes each")
+    minutes: dict[str, list[float]] = {}
+    for r in records:
+        on = "GPU" if "gpu" in r.hardware else "core"
+        minutes.setdefault(on, []).append(r.device_seconds / 60)
+    for on, times in sorted(minutes.items()):
+        runs = f"{len(times)} run{'s' * (len(times) > 1)} of size {record.size}"
+        parts.append(f"{runs}, {mean(times):.2g} {on}-minutes each")
     return f"{record.experiment} {record.arm}: {', '.join(parts)}"
 
 

@@ -127,8 +127,7 @@ class Settled:
     def word_of(self, size: str) -> str:
         """Conclusion of one of the sizes, in a reader's words."""
         said = self.found[size]
-        alike = said.verdict.outcome == self.outcome
-        far = alike and self.reach_of(size) in FAR and trained(said)
+        far = said.verdict.outcome == self.outcome and self.reach_of(size) in FAR and trained(said)
         return said.verdict.outcome if far else SEEN[said.verdict.outcome]
 
 
@@ -318,12 +317,14 @@ def extent(config: Mapping[str, Any]) -> dict[str, float]:
 
 def _widths(config: Mapping[str, Any]) -> Iterator[float]:
     """Weights of each layer, but for a factor."""
-    several = config.get("stage_widths") or (
-        config.get("widths") if config.get("kind") == "resnet" else None
-    )
+    several = _stage_widths(config)
     for width in several or [config.get("d_model", 0)] * config.get("n_layers", 1):
         inner = 0 if several else config.get("d_ff", 0)
         yield width * width + width * inner / 2
+
+
+def _stage_widths(config: Mapping[str, Any]) -> Any:
+    return config.get("stage_widths") or (config.get("kind") == "resnet" and config.get("widths"))
 
 
 def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -346,6 +347,6 @@ def _shares(one: Mapping[str, Any], other: Mapping[str, Any], *names: str) -> di
 def distance(config: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """Measure how far a run's setting is from the document's own, in shares of it."""
     # The widths of stages do not tell their weights.
-    of = () if "stage_widths" in config or config.get("kind") == "resnet" else ("weights",)
+    of = () if _stage_widths(config) else ("weights",)
     shares = _shares(config, own, *of, "data", "steps")
     return ", ".join(f"{name} {100 * x:.2g} %" for name, x in shares.items() if x != 1)

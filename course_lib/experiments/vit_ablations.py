@@ -127,7 +127,8 @@ ARMS: dict[str, dict[str, Any]] = {
 }
 # Small models with the report's optimiser, and with twice our learning rate.
 _SGD = {name: getattr(FULL, name) for name in ("optimizer", "learning_rate", "weight_decay")}
-ARMS |= {f"{arm}-sgd": ARMS[arm] | _SGD for arm in [*ARMS][:6]}
+_PARTS = "whole no-positions one-head no-residual no-norm no-ffn".split()
+ARMS |= {f"{arm}-sgd": ARMS[arm] | _SGD for arm in _PARTS}
 ARMS |= {f"{arm}-fast": {**ARMS[arm], "learning_rate": 4e-3} for arm in ("whole", "no-norm")}
 KEPT = ("resnet",)
 """Arms whose trained weights stay beside the record of seed 0."""
