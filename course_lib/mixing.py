@@ -5,7 +5,6 @@ window, that is a position and those before it. :func:`layer_cost` predicts; wha
 """
 
 import math
-from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -157,18 +156,3 @@ def longest_chain(out: Tensor) -> int:
         longest[node] = int(product) + max((longest[previous] for previous in before), default=0)
         stack.pop()
     return longest.get(out.grad_fn, 0)
-
-
-def layers_until_reached(layers: Callable[[Tensor, int], Tensor], x: Tensor, most: int) -> int:
-    """Stack layers ``layers(x, i)`` until the last position of ``(B, T, D)`` depends on the first.
-
-    A gradient that fades over many layers can become 0 before it is: use double precision.
-    """
-    x = x.detach().requires_grad_()
-    out = x
-    for depth in range(most):
-        out = layers(out, depth)
-        (gradient,) = torch.autograd.grad(out[:, -1].sum(), x, retain_graph=True)
-        if gradient[:, 0].any():
-            return depth + 1
-    raise ValueError(f"the first position does not reach the last in {most} layers")

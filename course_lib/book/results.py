@@ -141,6 +141,14 @@ def theirs(card: Card) -> str:
     return f"The document: {card.difference:+.3g}{where}"
 
 
+def by_absolute_error(card: Card) -> Iterator[str]:
+    """Outcomes of the absolute errors, with only those remarks that the card hasn't made."""
+    made = notes(card.settled)
+    for other in card.also:
+        new = (note for note in notes(other) if note not in made)
+        yield f"{'; '.join([other.word, *new])}: {interval(other.conclusion)}"
+
+
 def details(card: Card) -> Iterator[tuple[str, str]]:
     """All else, as headings and texts."""
     settled, judged = card.settled, card.settled.conclusion.verdict
@@ -157,9 +165,7 @@ def details(card: Card) -> Iterator[tuple[str, str]]:
         yield "The arms differ in", ", ".join(name.replace("_", " ") for name in differs)
     for who, run in card.ran.items():
         yield f"Run by {who}", ", ".join([run["verdict"], *run["named"]])
-    for other in card.also:
-        new = (note for note in notes(other) if note not in notes(settled))
-        yield "By absolute error", f"{'; '.join([other.word, *new])}: {interval(other.conclusion)}"
+    yield from (("By absolute error", said) for said in by_absolute_error(card))
     for row in card.rows:
         value = "" if row.printed.value is None else f"{number(row.printed.value)}; "
         ours = "" if row.mean is None else f"ours {number(row.mean)}"
@@ -177,7 +183,7 @@ def text(card: Card) -> str:
         f"{outcome_of(settled)}: {interval(settled.conclusion)}",
         theirs(card),
         *aside(settled),
-        *(f"by absolute error, {outcome_of(o)}: {interval(o.conclusion)}" for o in card.also),
+        *(f"by absolute error, {said}" for said in by_absolute_error(card)),
     ]
     lines = textwrap.wrap(
         settled.question.claim, _WIDE, initial_indent="  ", subsequent_indent="  "

@@ -22,8 +22,8 @@ from course_lib.attention_maps import (
     spare_one_by_one,
 )
 from course_lib.masks import causal_mask, sliding_window_mask
-from course_lib.mixing import layers_until_reached
 from course_lib.whole import GPT, Block
+from course_tests.dependence import layers_until_reached
 from course_tests.refusals import refusals
 
 torch.manual_seed(0)
