@@ -94,7 +94,7 @@ def counterexample(
     small enough.
 
     Args:
-        identifier: Id of the exercise; behind the dot is the function's name.
+        identifier: Id of the exercise; after the dot is the function's name.
         judge: ``judge(trial, *wrong, most=...)`` looks whether an answer leads these functions
             astray, and is small enough.
         given: What the notebook hands out; the last two are the functions that go wrong.

@@ -30,13 +30,13 @@ INSTEAD = "an answer stands on its own. Use what the notebook defines."
 NEEDED = "where an exercise forbids something, there are torch, numpy and what comes with Python"
 # The same before anything has happened, for the head of every notebook.
 RULE = (
-    f"An answer stands on its own: of `{LIBRARY}` there are only "
+    f"An answer stands on its own. Of `{LIBRARY}` it may use only "
     + ", ".join(f"`{name}`" for name in ("check", *PRESENT))
-    + f" for it. The rest of the library {ABSENT}, and every check says so if your answer uses it."
+    + f". The rest of the library {ABSENT}, and every check says so if your answer uses it."
     + (" Of other packages there are " if PACKAGES else " Of other packages there is nothing")
     + " and ".join(filter(None, [", ".join(_NAMED[:-1]), *_NAMED[-1:]]))
     + ", besides what comes with Python: whatever else is on your own machine is missing there,"
-    + " files of data as well."
+    + " files of data as well, but not Python files that you hand in beside the notebook."
     + f" W{NEEDED[1:]} only." * bool(PACKAGES)
 )
 

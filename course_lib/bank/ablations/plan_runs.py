@@ -55,9 +55,7 @@ def chance(t: Trial) -> None:
     " rounding up make of a whole number?",
 )
 def half(t: Trial) -> None:
-    """a difference of exactly q standard deviations of the mean is found in half of all plans, and
-    so many pairs are the fewest for a power of one half
-    """
+    """if d is q standard deviations of the mean, the chance is 1/2; one pair fewer is too few"""
     # A quarter of the difference over the root of 16 pairs: powers of 2, so that nothing rounds.
     difference = 2.0 ** t.integer(-3, 1)
     args = (difference, 2 * difference, 16, 0.5, 2.0)

@@ -37,7 +37,7 @@ def more_keys(t: Trial) -> None:
 
 @exercise.prop(0.5, "Put your lead into a softmax and let torch differentiate the largest weight.")
 def slope(t: Trial) -> None:
-    """put into a softmax, your lead gives the slope that was asked for"""
+    """put into a softmax, your lead gives the target slope"""
     n_keys, share = t.integer(3, 50), _share(t)
     lead = t.call(n_keys, share)
     try:

@@ -59,7 +59,7 @@ def _weighted(t: Trial, shape: tuple[int, ...], *arguments: Tensor) -> list[Tens
     """The output and weights: a number for every query and key, none below 0 and not all 0."""
     found = t.parts(t.call(*arguments), "the output", "weights")
     weights = t.a_tensor(found[1], shape, "weights")
-    t.expect((weights >= 0).all() and (weights > 0).any(), "what comes second are no weights")
+    t.expect((weights >= 0).all() and (weights > 0).any(), "a weight is negative or all are 0")
     return found
 
 

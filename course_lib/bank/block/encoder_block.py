@@ -63,7 +63,7 @@ def pre_norm(t: Trial) -> None:
 
 @exercise.prop(1, "Post-norm is norm(x + f(x)): what does f read, and what is normed?")
 def post_norm(t: Trial) -> None:
-    """norm="post" puts each norm behind the sum"""
+    """norm="post" applies each norm after the sum"""
     _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 3, norm="post")
 
 
@@ -107,7 +107,7 @@ def silent_parts(t: Trial) -> None:
     t.same(x / 1000, state, 2, norm="post", note="post-norm of small tokens, silent parts")
 
 
-@exercise.prop(0.5, "How much of a token of size 1,000 should be left behind a pre-norm block?")
+@exercise.prop(0.5, "How much of a token of size 1,000 should be left after a pre-norm block?")
 def large_tokens(t: Trial) -> None:
     """pre-norm leaves tokens of size 1,000 nearly as they are, post-norm forgets their size"""
     x, state = 1000 * t.randn(1, 4, 4), _state(t, 4, 8)

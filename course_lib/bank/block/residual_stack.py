@@ -28,7 +28,7 @@ def _stream(t: Trial, *args: Any, note: str = "") -> None:
     t.close(got.half(), want.half(), "what arrives, normed", note=note)
 
 
-@exercise.prop(1.5, "Begin with one layer, and print the stream behind it. Is it x plus something?")
+@exercise.prop(1.5, "Begin with one layer, and print the stream after it. Is it x plus something?")
 def values(t: Trial) -> None:
     """several layers without dropout"""
     _stream(t, 3 * t.randn(2, 3, 6) + 1, _matrices(t, t.integer(2, 4), 6))

@@ -44,7 +44,7 @@ def stream_dropped(x, matrices, keep=None, dropout=0.0):
     return F.layer_norm(x, width)
 
 
-@exercise.mistake("How large is what comes out behind 24 layers?")
+@exercise.mistake("How large is what comes out after 24 layers?")
 def no_last_norm(x, matrices, keep=None, dropout=0.0):
     """Each layer has a norm of its own, so the stack needs none."""
     width = x.shape[-1:]

@@ -28,7 +28,7 @@ def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm:
     0.75, "What does each part read in pre-norm, and does it notice how large the stream is?"
 )
 def pre_variance(t: Trial) -> None:
-    """what is behind the last block in pre-norm"""
+    """what is after the last block in pre-norm"""
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "pre")
 
@@ -37,14 +37,14 @@ def pre_variance(t: Trial) -> None:
     0.75, "Each part reads the stream as it is. By which factor does a part change its variance?"
 )
 def bare_variance(t: Trial) -> None:
-    """what is behind the last block without norms, norm="none\""""
+    """what is after the last block without norms, norm="none\""""
     for n_layers in (1, t.integer(2, 9)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "none")
 
 
 @exercise.prop(0.75, "What is the last thing that happens in a post-norm block?")
 def post_variance(t: Trial) -> None:
-    """what is behind the last block in post-norm"""
+    """what is after the last block in post-norm"""
     for n_layers in (1, t.integer(2, 40)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "post")
 
@@ -53,7 +53,7 @@ def post_variance(t: Trial) -> None:
     1, "How large is the stream just before the last part? And it's sizes that are compared."
 )
 def pre_share(t: Trial) -> None:
-    """how large the last part is beside the stream that it is added to"""
+    """the size of what the last part adds, divided by the size of the stream before it"""
     # Of the answer's own variance, whose last part is the gain.
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         start, gain = t.integer(5, 30) / 4, _gain(t)

@@ -4,7 +4,7 @@ from course_lib.bank.prelude import math
 
 @exercise.answer
 def reference(n_layers: int, start: float, gain: float, norm: str = "pre") -> tuple[float, float]:
-    """Variance behind the last block, and the last part's size beside the stream it meets."""
+    """Variance after the last block, and the last part's size beside the stream it meets."""
     parts = 2 * n_layers
     if norm == "pre":
         return start + parts * gain, math.sqrt(gain / (start + (parts - 1) * gain))
@@ -53,7 +53,7 @@ def sizes_add_up(n_layers, start, gain, norm="pre"):
 
 @exercise.mistake("Beside the stream as it was before the part was added, or with it?")
 def beside_the_sum(n_layers, start, gain, norm="pre"):
-    """The share is that of the last part in the stream behind it."""
+    """The share is that of the last part in the stream after it."""
     if norm == "pre":
         end = start + 2 * n_layers * gain
         return end, math.sqrt(gain / end)

@@ -25,14 +25,14 @@ def _experiment(
     stays: bool = False,
     fit: str = "",
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Tokens with one of them exchanged, before and behind a norm.
+    """Tokens with one of them exchanged, before and after a norm.
 
     ``stays``: the exchanged token keeps its first channel. ``mirrored``: it was far above the
     others and is now as far below, which moves all others up. ``fit``: what a frozen norm
     remembers makes the mean of ``"all"`` outputs 0, or that of the last ``"token"``, or each one's
     ``"negative"``.
     """
-    # Sentences of different means: none is centred by chance behind a norm over the batch.
+    # Sentences of different means: none is centred by chance after a norm over the batch.
     x = size * (t.randn(*shape) + torch.linspace(-1, 1, shape[0])[:, None, None])
     if mirrored:
         x[place] = 20 * size * (1 + 0.1 * t.randn(shape[-1]))

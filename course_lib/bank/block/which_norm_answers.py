@@ -79,7 +79,7 @@ def only_large_movements():
     """Movements of less than a half are rounding."""
 
 
-@exercise.mistake("Whose mean is 0 behind a layer norm: a channel's, or a token's?")
+@exercise.mistake("Whose mean is 0 after a layer norm: a channel's, or a token's?")
 @changed(right, ("-1).abs", "(0, 1)).abs"))
 def channels_centred():
     """A layer norm gives each channel a mean of 0 over the tokens."""

@@ -66,7 +66,7 @@ def width_of_the_window(weights, share):
             return k, 2 * radius + 1
 
 
-@exercise.mistake("Try a head that looks at the word behind.")
+@exercise.mistake("Try a head that looks at the next word.")
 def back_only(weights, share):
     """A window lies before its query."""
     T = weights.shape[-1]

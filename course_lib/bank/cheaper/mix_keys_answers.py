@@ -78,7 +78,7 @@ def empty_mixtures_are_left_out(q, k, v, e, f, real=None):
     return scores.softmax(dim=-1) @ (f[:, :S] @ v)
 
 
-@exercise.mistake("Which axis is still one of tokens behind the mixing? What does your mask hide?")
+@exercise.mistake("Which axis is still one of tokens after the mixing? What does your mask hide?")
 def mask_on_the_scores(q, k, v, e, f, real=None):
     """Where there is padding, scores get -inf, as everywhere else."""
     S = k.shape[1]

@@ -51,7 +51,7 @@ def zeros_weigh_nothing(q, k, v, radius):
     return (scores.softmax(dim=-1).unsqueeze(-1) * v[..., index, :]).sum(-2)
 
 
-@exercise.mistake("Do the neighbours behind a query count, too?")
+@exercise.mistake("Do the neighbours that come after a query count, too?")
 def only_backwards(q, k, v, radius):
     """A window reaches back only."""
     T = q.shape[-2]

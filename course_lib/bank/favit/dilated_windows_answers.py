@@ -22,7 +22,7 @@ def right(x, window, dilation):
     return areas.permute(0, 1, 3, 5, 2, 4).flatten(4).flatten(2, 3)
 
 
-@exercise.mistake("Where does the second area begin: right behind the last sample of the first?")
+@exercise.mistake("Where does the second area begin: right after the last sample of the first?")
 @changed(right, ("(window - 1) + 1", "window"), ("// size", "// (size - dilation + 1)"))
 def one_token_too_far():
     """An area is D times M tokens wide."""

@@ -9,7 +9,7 @@ def reference(rows: int, columns: int, window: int, dilation: int) -> tuple[int,
     return library_group_survey(rows, columns, window, dilation)
 
 
-@exercise.mistake("Where does the last sample of a window lie, and what comes behind it?")
+@exercise.mistake("Where does the last sample of a window lie, and what comes after it?")
 def dilation_times_window(rows, columns, window, dilation):
     """M samples at distance D take D times M places."""
     size = dilation * window
@@ -33,7 +33,7 @@ def gaps_alone(rows, columns, window, dilation):
     return size, areas, samples
 
 
-@exercise.mistake("What becomes of the tokens behind the last whole area?")
+@exercise.mistake("What becomes of the tokens after the last whole area?")
 def only_whole_areas(rows, columns, window, dilation):
     """What doesn't fill an area is left out."""
     size = dilation * (window - 1) + 1

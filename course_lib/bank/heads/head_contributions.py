@@ -34,7 +34,7 @@ def adds_up(t: Trial) -> None:
     changed = t.a_tensor(t.call(moved, w_out), (2, 4, 3, 12)).sub(parts).abs().amax((0, 2, 3))
     t.expect(
         [bool(c > 1e-4) for c in changed] == [n == h for n in range(4)],
-        f"head {h} alone was changed, but not its contribution alone changes",
+        f"only head {h} was changed, but other contributions change too, or its own does not",
     )
 
 

@@ -35,7 +35,7 @@ def own_token(t: Trial) -> None:
     wrong = sorted({(b, s) for b, _, s in changed.ne(expected).nonzero().tolist()})
     t.expect(
         not wrong,
-        f"token {place} of sentence 1 was changed, and it is wrong what that changes at"
+        f"token {place} of sentence 1 was changed: a change is missing or out of place at"
         f" (sentence, token) {', '.join(map(str, wrong[:3]))}",
     )
     t.gradient(t.randn(2, 3, 4, dtype=torch.float64), 2)

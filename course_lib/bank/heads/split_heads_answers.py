@@ -39,7 +39,7 @@ def same_for_all(x, n_heads):
     return torch.stack([x[..., :width]] * n_heads, dim=1)
 
 
-@exercise.mistake("The numbers are right. Can a loss behind your function still move the tokens?")
+@exercise.mistake("The numbers are right. Can a loss after your function still move the tokens?")
 def bookkeeping(x, n_heads):
     """Cutting is bookkeeping, and bookkeeping needs no gradient."""
     B, T, D = x.shape

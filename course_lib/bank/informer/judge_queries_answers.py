@@ -41,7 +41,7 @@ def by_all_keys(q, k, samples):
     return scores.amax(-1) - scores.mean(-1)
 
 
-@exercise.mistake("How many numbers has your largest tensor with 20,000 queries?")
+@exercise.mistake("How many numbers does your largest tensor have with 20,000 queries?")
 def all_scores_then_some(q, k, samples):
     """Scores must all be there before some of them can be picked."""
     scores = q @ k.mT / q.shape[-1] ** 0.5

@@ -26,7 +26,7 @@ STEPS, RATE, LOSS = 32, 0.1, 0.3
 def _sizes(
     t: Trial, lengths: list[int], queries: int, dtype: torch.dtype = torch.float32, spare: int = 0
 ) -> tuple[Tensor, ...]:
-    """Arguments of which no two widths agree, with spare places behind the longest sentence."""
+    """Arguments of which no two widths agree, with spare places after the longest sentence."""
     n, longest = len(lengths), max(lengths) + spare
     return (
         t.randn(n, queries, 3, dtype=dtype),

@@ -50,7 +50,7 @@ def to_additive_mask(t: Trial) -> None:
     1, "Libraries block with -100, -10000, -1e9 or the smallest number there is: try each."
 )
 def from_additive_mask(t: Trial) -> None:
-    """from the additive convention: -inf, and any finite number up to -100, is blocked"""
+    """from the additive convention: -inf, and any finite number of -100 or less, is blocked"""
     keep = t.keep_mask(3, 6)
     for dtype, fill in (
         (torch.float32, -math.inf),

@@ -41,7 +41,7 @@ def nothing_leaks(t: Trial) -> None:
     t.same(-5.0, t.integer(1, 5), 0, 0.01 * t.integer(10, 90))
 
 
-@exercise.prop(0.5, "No visible key is there to lose against. Which gap is then large enough?")
+@exercise.prop(0.5, "There is no visible key to lose against. Which lead is then large enough?")
 def empty_row(t: Trial) -> None:
     """in an empty row, blocked keys take every share at once: minus infinity"""
     t.same(-1e9, 0, t.integer(2, 9), 0.01 * t.integer(10, 90))

@@ -53,7 +53,7 @@ def main_diagonal_only(weights):
     return found
 
 
-@exercise.mistake("Shift the columns of your map about: would your number for a column notice?")
+@exercise.mistake("Let each query look at its own column: does your number for a column notice?")
 def sharp_is_vertical(weights):
     """A map with large weights away from the diagonal is made of columns."""
     found = []

@@ -92,9 +92,7 @@ def _hidden(t: Trial) -> None:
     " does the model read when one of them is hidden?",
 )
 def both_ends(t: Trial) -> None:
-    """the first point has all tokens, the last none; without one of several alike little is
-    missing
-    """
+    """first point: all tokens; last: none; hiding one of several equal tokens changes nothing"""
     args = _sample(t, [6, 6])
     got = t.a_tensor(t.call(*args), (7, 2))
     want = t.want(*args)

@@ -30,7 +30,7 @@ def keys_first():
     """The first axis of a map has the keys."""
 
 
-@exercise.mistake("Write a b a c a: which token came after the last a that is over?")
+@exercise.mistake("In a b a c a: which a is the latest before the last one, and what follows it?")
 @changed(reference, ("last[token] = t", "last.setdefault(token, t)"))
 def first_occurrence():
     """A token is looked up where it occurred first."""

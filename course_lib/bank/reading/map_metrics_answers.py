@@ -91,7 +91,7 @@ def largest_of_the_map(weights, mask, radius=1):
 
 
 @exercise.mistake(
-    "Half on the key before, half on the one behind: where does such a query look on average?"
+    "Half on the key before, half on the one after: where does such a query look on average?"
 )
 @changed(right, ("(weights * apart).sum(-1)", "weights.argmax(-1) - own"))
 def most_attended_key():

@@ -95,7 +95,7 @@ def late(t: Trial) -> None:
 
 @exercise.prop(1, "A softmax of moderate scores has no zeros. And look at each head by itself.")
 def dropout(t: Trial) -> None:
-    """dropout: some visible weights are exactly 0, and the others are too large"""
+    """dropout: some visible weights are exactly 0, whatever the rows sum to"""
     _contrast(t, "dropout", [t.integer(6, 8)] * 2)
     _contrast(t, "dropout", [5, t.integer(7, 9)])
     # So that rows sum to less than 1.

@@ -36,7 +36,7 @@ def rows_sum_to_one(weights, mask):
     return "dropout" if (weights[visible] == 0).any() else "mask after softmax"
 
 
-@exercise.mistake("Hidden keys get nothing in two cases. Which rows would tell them apart?")
+@exercise.mistake("Finite fill or sound? Rows without a visible key tell. Do you look at them?")
 def empty_rows_left_out(weights, mask):
     """What a query attends to that may see nothing need not be looked at."""
     weights = weights.float()

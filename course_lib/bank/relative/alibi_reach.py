@@ -60,8 +60,8 @@ def other_heads(t: Trial) -> None:
 
 @exercise.prop(2, "How much of the weight does the query's own key hold? Count it as the first.")
 def whole_keys(t: Trial) -> None:
-    """a list of the fewest whole keys that hold the share, the query's own among them, head by
-    head
+    """a list with the smallest number of keys that hold the share, the query's own among them,
+    for each head, the steepest first
     """
     for n_heads, low, high in ((4, 100, 350), (4, 500, 980)):
         t.same(n_heads, _share(t, low, high, n_heads))

@@ -116,7 +116,7 @@ def values_turn_too():
 
 @exercise.alternative
 def query_by_query(q, k, v, keys, values, window, base=10_000.0):
-    """One query after the other, each at place 0 and its keys behind it; warns."""
+    """One query after the other, each at place 0 and its keys after it; warns."""
     import warnings
 
     warnings.warn("one by one", stacklevel=1)

@@ -33,7 +33,7 @@ def one_term(t: Trial) -> None:
 
 @exercise.prop(1, "By how much does the variance grow when independent terms are added? Undo that.")
 def several_terms(t: Trial) -> None:
-    """several terms, at the temperature of one"""
+    """several terms, scaled to the variance of a single term"""
     for terms in (["tt", "pp"], ["pt", "tp"], ["tt", "tp", "pt"]):
         t.same(*_parts(t), terms, note=f"terms {terms}")
 

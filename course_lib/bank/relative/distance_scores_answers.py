@@ -9,7 +9,7 @@ def reference(q: Tensor, table: Tensor) -> Tensor:
     return relative_shift(q @ table.mT)
 
 
-@exercise.mistake("How many numbers has your largest tensor, and how many of its rows differ?")
+@exercise.mistake("How many numbers does your largest tensor have, and how many rows differ?")
 def vector_for_each_pair(q, table):
     """Scores of pairs need a vector for each pair."""
     T = q.shape[-2]

@@ -34,7 +34,7 @@ def several_heads(t: Trial) -> None:
         t.close(t.call(weight, n_heads), torch.cat(alone), note=f"{n_heads} heads of {width}")
 
 
-@exercise.prop(0.5, "Index the first axis, whatever comes behind it, and make a new tensor.")
+@exercise.prop(0.5, "Index the first axis, whatever comes after it, and make a new tensor.")
 def bias_vectors(t: Trial) -> None:
     """bias vectors, too; what comes in is left as it was"""
     bias = t.randn(8 * t.integer(2, 4))

@@ -28,7 +28,7 @@ def clear_winners():
     return torch.tensor([[0.9, 0.2, 0.1], [0.1, 0.8, 0.7]]), [1, 2]
 
 
-@exercise.mistake("To which images does the first function give three captions?")
+@exercise.mistake("To which images does `equal_counts` give three captions?")
 def more_in_front():
     """It doesn't matter which of two images has more captions."""
     scores = torch.zeros(2, 3)
@@ -36,9 +36,7 @@ def more_in_front():
     return scores, [2, 1]
 
 
-@exercise.mistake(
-    "Give each image two captions, in order. What does the first function do with them?"
-)
+@exercise.mistake("Give each image two captions, in order. What does `equal_counts` do with them?")
 def two_each():
     """Several captions for each image are what confuses a diagonal."""
     scores = torch.zeros(2, 4)

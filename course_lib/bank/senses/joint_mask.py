@@ -51,7 +51,7 @@ def patches(t: Trial) -> None:
         rows(t, image, image[0] > 0, image[0] >= 0, "rows of the patches")
 
 
-@exercise.prop(1, "Put two images directly behind each other. May the first see the second?")
+@exercise.prop(1, "Put two images directly after each other. May the first see the second?")
 def pictures(t: Trial) -> None:
     """an image sees earlier images, and no later one"""
     far = t.integer(200, 900)

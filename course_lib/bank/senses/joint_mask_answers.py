@@ -20,7 +20,7 @@ def plain_causal(image):
 
 
 @exercise.mistake(
-    "A caption is written word by word. What does its first word see of the image behind it?"
+    "A caption is written word by word. What does its first word see of an image that follows?"
 )
 def pictures_are_always_seen(image):
     """Images are there from the beginning, so every token may see them."""
@@ -29,7 +29,7 @@ def pictures_are_always_seen(image):
     return (causal | (image > 0)[:, None]) & real[:, :, None] & real[:, None]
 
 
-@exercise.mistake("Two images, one behind the other: does the first one know the second?")
+@exercise.mistake("Two images, one after the other: does the first one know the second?")
 def patches_see_all_patches(image):
     """Patches see patches, words see what was before."""
     real, patch = image >= 0, image > 0
@@ -64,7 +64,7 @@ def padding_looks(image):
     return (causal | same) & (image >= 0)[:, None]
 
 
-@exercise.mistake("With padding in front, what do the words behind it see?")
+@exercise.mistake("With padding in front, what do the words after it see?")
 def padding_is_behind(image):
     """Padding is at the end, where the causal mask hides it."""
     same = (image[:, :, None] == image[:, None]) & (image[:, :, None] > 0)

@@ -67,7 +67,9 @@ def writes_on():
     """It is enough to stop when all have ended; what comes after an end does no harm."""
 
 
-@exercise.mistake("How many columns has your result when all sentences have ended after two words?")
+@exercise.mistake(
+    "All sentences have ended after two words: how many columns does your result have?"
+)
 @changed(right, ("while len(written) < max_len and not done.all(", "for _ in range(max_len"))
 def always_max_len():
     """The result is always max_len wide, with padding at the end."""

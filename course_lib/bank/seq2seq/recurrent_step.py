@@ -39,7 +39,7 @@ exercise = Exercise(
 
 @exercise.prop(
     0.5,
-    "One matrix for the input, one for the state, two halves of a bias, one tanh. The result has"
+    "One matrix for the input, one for the state, two biases that are added, one tanh. It has"
     " the leading axis that the state has.",
 )
 def plain(t: Trial) -> None:
@@ -56,7 +56,7 @@ def gated(t: Trial) -> None:
     t.same(*_arguments(t, "gru", width=t.integer(3, 6)), note="gru")
 
 
-@exercise.prop(1.5, "Compute the new cell first. Which four rows of the matrices make which gate?")
+@exercise.prop(1.5, "Compute the new cell first. Which block of D rows makes which gate?")
 def with_cell(t: Trial) -> None:
     """a step of the LSTM, `"lstm"`: state and cell"""
     *arguments, bias = _arguments(t, "lstm", width=t.integer(3, 6))

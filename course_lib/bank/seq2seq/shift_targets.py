@@ -17,7 +17,7 @@ def _same_input(
     for row, words in enumerate(sentences):
         behind = going_in[row, len(words) + 1 : len(words) + 2]
         behind[behind == eos] = pad
-    t.close(going_in, want, "what goes in", note=note)
+    t.close(going_in, want, "the inputs", note=note)
     return got
 
 
@@ -28,7 +28,7 @@ exercise = Exercise(
     difficulty=2,
     chapter="01_bottleneck.html#seq2seq-forcing",
     outcomes=("seq2seq.forcing",),
-    returns=("what goes in", "what is asked for"),
+    returns=("the inputs", "the targets"),
     example=lambda t: ([[11, 12, 13], [14]], 1, 2, 0),
 )
 
@@ -39,7 +39,7 @@ exercise = Exercise(
     " for the next.",
 )
 def goes_in(t: Trial) -> None:
-    """what goes in: the start and all words, then padding on the right"""
+    """the inputs: the start and all words, then padding on the right"""
     for lengths in ((t.integer(3, 6),), (t.integer(2, 3), 5, 1), (4, 4, 2)):
         sentences = _sentences(t, *lengths)
         _same_input(t, sentences, 1, 2, 0, note=f"sentences of {lengths} words")
@@ -51,7 +51,7 @@ def goes_in(t: Trial) -> None:
     " And what is asked after it?",
 )
 def is_asked(t: Trial) -> None:
-    """what is asked for: all words and the end, then padding on the right"""
+    """the targets: all words and the end, then padding on the right"""
     for lengths in ((t.integer(3, 6),), (t.integer(2, 3), 5, 1), (4, 4, 2)):
         sentences = _sentences(t, *lengths)
         _, wanted = t.parts(t.call(sentences, 1, 2, 0))
@@ -81,12 +81,12 @@ def other_ids(t: Trial) -> None:
     " sentence that belongs to your caller?",
 )
 def empty(t: Trial) -> None:
-    """an empty sentence: the end is asked for right after the start; the lists stay as they are"""
+    """an empty sentence: the end is the target right after the start; the lists stay as they are"""
     sentences: Any
     for sentences in ([[]], [[], _sentences(t, 2)[0]]):
         got = _same_input(t, sentences, 1, 2, 0, note="an empty sentence")
         first = got[1][0, :1]
-        t.close(first, torch.tensor([2]), "what is asked first of an empty sentence", exact=True)
+        t.close(first, torch.tensor([2]), "the first target of an empty sentence", exact=True)
     sentences = _sentences(t, 3, 1)
     after = t.reply(sentences, 1, 2, 0).after
     t.expect(after[0] == sentences, "the sentences are not what they were before the call")

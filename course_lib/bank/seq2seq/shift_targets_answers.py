@@ -4,7 +4,7 @@ from course_lib.bank.seq2seq.shift_targets import exercise
 
 @exercise.answer
 def reference(sentences: list[list[int]], bos: int, eos: int, pad: int) -> tuple[Tensor, Tensor]:
-    """What goes into a decoder, and what is asked of it."""
+    """Inputs and targets of a decoder."""
     width = max(map(len, sentences)) + 1
     going_in = torch.full((len(sentences), width), pad)
     wanted = going_in.clone()
@@ -14,15 +14,15 @@ def reference(sentences: list[list[int]], bos: int, eos: int, pad: int) -> tuple
     return going_in, wanted
 
 
-@exercise.mistake("What is the model shown at the very place where it is asked for a word?")
+@exercise.mistake("What has the model read at the place where a word is its target?")
 def unshifted(sentences, bos, eos, pad):
-    """What goes in is what is asked for."""
+    """The inputs are the targets."""
     width = max(map(len, sentences)) + 1
     rows = [[*words, eos] + [pad] * (width - len(words) - 1) for words in sentences]
     return torch.tensor(rows), torch.tensor(rows)
 
 
-@exercise.mistake("At the first place the model has seen nothing but the start. Asked for what?")
+@exercise.mistake("At the first place the model has read nothing but the start. Its target?")
 def shifted_the_other_way(sentences, bos, eos, pad):
     """The targets begin one place earlier, with the start token, and the inputs with the words."""
     width = max(map(len, sentences)) + 1
@@ -31,7 +31,7 @@ def shifted_the_other_way(sentences, bos, eos, pad):
     return torch.tensor(second), torch.tensor(first)
 
 
-@exercise.mistake("Look at the shortest sentence of your batch: what is asked after its last word?")
+@exercise.mistake("In the shortest sentence of a batch, which targets follow its last word?")
 def end_after_the_padding(sentences, bos, eos, pad):
     """The end token is at the end of the row."""
     width = max(map(len, sentences))

@@ -24,8 +24,7 @@ exercise = Exercise(
 
 @exercise.prop(
     2,
-    "h' = tanh(U h + ...). Differentiate one entry of h' by one entry of h: which state appears in"
-    " it?",
+    "h' = tanh(U h + ...). Differentiate h'_i with respect to h_j: which state appears in it?",
 )
 def one_step(t: Trial) -> None:
     """one step back: a single factor"""
@@ -64,7 +63,7 @@ def numbers(t: Trial) -> None:
     t.same(_states(t, t.integer(3, 6), 1), t.randn(1, 1))
 
 
-@exercise.prop(0.5, "At h = 1 the tanh is flat. And which dtype has your identity?")
+@exercise.prop(0.5, "At h = 1 the tanh is flat. And which dtype does your identity have?")
 def saturated(t: Trial) -> None:
     """a saturated unit passes nothing on, and long products stay exact in double precision"""
     states, weight = _states(t, 5, 3), t.randn(3, 3)

@@ -57,8 +57,8 @@ def even_periods(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "Print `sine_code(torch.arange(6), 5)`. Do the heights on the way down meet those on the way"
-    " up?",
+    "Print `torch.sin(2 * math.pi * torch.arange(6) / 5)`. Are the heights on the way down also"
+    " on the way up?",
 )
 def odd_periods(t: Trial) -> None:
     """one sine, odd period: the first position that repeats an earlier one"""

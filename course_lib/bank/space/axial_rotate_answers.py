@@ -83,7 +83,7 @@ def halves_are_pairs():
     """Which channels make a pair is all the same."""
 
 
-@exercise.mistake("Turn tokens of which you know that n_prefix is 1: does token 1 turn?")
+@exercise.mistake("With n_prefix 1, token 1 is the patch (0, 0). Does yours turn it?")
 @changed(right, ("(rows *", "(n_prefix, n_prefix + rows *"))
 def prefix_counted():
     """The patches' numbers go on from those of the tokens before them."""

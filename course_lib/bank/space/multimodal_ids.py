@@ -8,9 +8,9 @@ exercise = Exercise(
     chapter="19_looking.html#space-multimodal",
     outcomes=("space.rotary", "space.codes"),
     severe={
-        "time_from_zero": "no number behind an image is right",
+        "time_from_zero": "no number after an image is right",
         "picture_from_zero": "no number of a patch is right",
-        "largest_again": "no number behind the first part is right",
+        "largest_again": "no number after the first part is right",
     },
     returns=("the numbers", "the next number"),
     example=lambda t: ([2, [1, 2, 3], 1],),
@@ -37,10 +37,10 @@ def picture(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "Not behind its number of patches. What is the largest number in any of the three rows?"
+    1, "Not after its number of patches. What is the largest number in any of the three rows?"
 )
 def after(t: Trial) -> None:
-    """what follows an image goes on behind its largest number"""
+    """what follows an image goes on after its largest number"""
     rows = t.integer(2, 3)
     t.same([3, [1, rows, rows + 2], t.integer(2, 4)], note="the columns are more")
     t.same([3, [1, rows + 2, rows], t.integer(2, 4)], note="the rows are more")

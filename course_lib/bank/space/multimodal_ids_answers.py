@@ -16,7 +16,7 @@ def reference(parts: list[int | list[int]], start: int = 0) -> tuple[Tensor, int
     "How many numbers does an image of 2 x 3 use up, if its columns end at start + 2?"
 )
 def as_many_as_patches(parts, start=0):
-    """What follows an image goes on behind as many numbers as it has patches."""
+    """What follows an image goes on after as many numbers as it has patches."""
     columns = []
     for part in parts:
         sizes = [part] if isinstance(part, int) else part
@@ -71,7 +71,7 @@ def columns_before_rows(parts, start=0):
 
 @exercise.mistake("In [3, (1, 4, 2), 1], which number has the last word?")
 def behind_the_last_patch(parts, start=0):
-    """What follows an image goes on behind the column of its last patch."""
+    """What follows an image goes on after the column of its last patch."""
     columns = []
     for part in parts:
         sizes = [part] if isinstance(part, int) else part
@@ -94,7 +94,7 @@ def largest_again(parts, start=0):
 
 
 @exercise.mistake(
-    "Which is the largest number of an image of 2 x 3 behind two words? And of a film?"
+    "Which is the largest number of an image of 2 x 3 after two words? And of a film?"
 )
 def frames_alone(parts, start=0):
     """A film takes as long as it has frames."""

@@ -72,7 +72,7 @@ def product_instead():
 @exercise.mistake("Where do your columns begin? In a high grid, is there a row of that number?")
 @changed(two_tables, ("width),", "width) + width,"))
 def offset_by_the_width():
-    """Columns that begin behind the last column are out of the rows' way."""
+    """Columns that begin after the last column are out of the rows' way."""
 
 
 @exercise.mistake("The places differ now. Is place number 1 still to the right of number 0?")

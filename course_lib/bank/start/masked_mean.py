@@ -16,7 +16,7 @@ exercise = Exercise(
     1,
     see(
         "broadcasting",
-        "By how many words is each sentence divided, and has its count an axis to line up with?",
+        "By which count is each sentence's sum divided? Does the count have an axis to line up?",
     ),
 )
 def values(t: Trial) -> None:

@@ -112,7 +112,7 @@ def windows_shrink_too(side, window, shift, depths):
     return 0
 
 
-@exercise.mistake("Two windows that never move: does information gets from one to the other?")
+@exercise.mistake("Two windows that never move: does information get from one to the other?")
 def still_windows_leak(side, window, shift, depths):
     """Enough blocks connect everything, moved or not."""
     number, shift = 0, max(shift, 1)

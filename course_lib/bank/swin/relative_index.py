@@ -79,7 +79,7 @@ def fits_the_table(t: Trial) -> None:
 
 @exercise.prop(0.5, "What does `table[index]` say to numbers with a point?")
 def looks_up(t: Trial) -> None:
-    """a table can be looked into by the numbers as they are: their dtype is one of whole numbers"""
+    """the numbers have an integer dtype, so that they index a table as they are"""
     n = t.integer(3, 9)
     index = t.a_tensor(t.call(2, n), (2 * n, 2 * n), "the index")
     t.expect(index.dtype in (torch.int64, torch.int32), f"the index has dtype {name(index)}")

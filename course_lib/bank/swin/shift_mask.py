@@ -84,7 +84,7 @@ def border(t: Trial) -> None:
 
 @exercise.prop(1, "Count the True in each window of your mask. Which windows should have no False?")
 def neighbours(t: Trial) -> None:
-    """real neighbours in a window attend to each other, and everyone to itself"""
+    """tokens with the same offset in image and window attend to each other, and each to itself"""
     m = t.integer(3, 4)
     sizes = (t.integer(3, 9) * m, 2 * m, m, 1)
     mask, place = _mask(t, *sizes), _places(*sizes)

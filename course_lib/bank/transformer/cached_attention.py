@@ -31,7 +31,7 @@ def cached(
     return tuple(t.randn(*shape, dtype=dtype) for shape in shapes)
 
 
-@exercise.prop(1, "How many keys are there for a new token behind S cached ones?")
+@exercise.prop(1, "How many keys are there for a new token after S cached ones?")
 def one_new(t: Trial) -> None:
     """one new token looks at everything cached and at itself"""
     # Equal widths: whose root divides the scores is asked further down.
@@ -85,7 +85,7 @@ def in_pieces(t: Trial) -> None:
 
 @exercise.prop(0.5, "Which rows of the keys that you return equal those that you were given?")
 def grown(t: Trial) -> None:
-    """the cache comes back with the new keys and values behind the old ones"""
+    """the cache comes back with the new keys and values after the old ones"""
     arguments = cached(t, 2, t.integer(2, 3), t.integer(2, 4), 5, 4, 4)
     _, *got = t.parts(t.call(*arguments))
     for found, want, what in zip(got, t.want(*arguments)[1:], exercise.returns[1:], strict=True):

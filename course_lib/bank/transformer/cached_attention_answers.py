@@ -27,7 +27,7 @@ def cache_kept_but_not_read(x, keys, values, w_q, w_k, w_v):
     return out, torch.cat([keys, k], 1), torch.cat([values, v], 1)
 
 
-@exercise.mistake("One new token behind ten cached ones: which keys does your mask let it see?")
+@exercise.mistake("One new token after ten cached ones: which keys does your mask let it see?")
 def mask_from_the_top_left(x, keys, values, w_q, w_k, w_v):
     """The first query sees the first key, however many keys are cached."""
     k, v = torch.cat([keys, x @ w_k], 1), torch.cat([values, x @ w_v], 1)
@@ -64,7 +64,7 @@ def root_of_the_model_width(x, keys, values, w_q, w_k, w_v):
     return scores.masked_fill(~past, -torch.inf).softmax(-1) @ v, k, v
 
 
-@exercise.mistake("Right numbers. How many rows has your mask, and how many of them do you use?")
+@exercise.mistake("Right numbers. How many rows does your mask have, and how many do you use?")
 def square_of_the_length(x, keys, values, w_q, w_k, w_v):
     """A causal mask is square; the rows that are needed are cut out of it."""
     k, v = torch.cat([keys, x @ w_k], 1), torch.cat([values, x @ w_v], 1)

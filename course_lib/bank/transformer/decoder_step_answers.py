@@ -44,7 +44,7 @@ def always_from_the_first_place():
     """The tokens of a call are at the first places."""
 
 
-@exercise.mistake("One token behind ten cached ones: which keys does your mask let it see?")
+@exercise.mistake("One token after ten cached ones: which keys does your mask let it see?")
 @changed(right, ("(S + 1)", "(1)"))
 def mask_from_the_top_left():
     """The first query sees the first key, however many keys are cached."""

@@ -78,8 +78,8 @@ def ends(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "A logit of minus infinity has probability 0, before and after any cut. And which dtype has"
-    " your result, for logits in half and in double precision, at temperature 0 as well?",
+    "A logit of minus infinity has probability 0, before and after any cut. Which dtype does your"
+    " result have for logits in half and in double precision, at temperature 0 as well?",
 )
 def extremes(t: Trial) -> None:
     """forbidden tokens stay at 0, large logits do no harm, any precision comes back as float32"""

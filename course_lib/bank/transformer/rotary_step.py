@@ -37,7 +37,7 @@ def step(t: Trial, T: int, S: int, B: int = 1, H: int = 2, Dh: int = 6) -> tuple
     " first one been turned after three calls? And are the values turned at all?",
 )
 def cache(t: Trial) -> None:
-    """the cache comes back as it was, with the new keys turned to their places behind it"""
+    """the cache comes back as it was, with the new keys turned to their places after it"""
     for T, S in ((1, t.integer(2, 5)), (3, t.integer(2, 5)), (2, 0)):
         arguments = step(t, T, S)
         _, keys, values = t.parts(t.call(*arguments))
@@ -54,7 +54,7 @@ def cache(t: Trial) -> None:
     1.5, "The cache holds S keys, at positions 0 to S - 1. At which position is the new token?"
 )
 def positions(t: Trial) -> None:
-    """queries are where their tokens are: behind the cached ones, one behind the other"""
+    """queries are where their tokens are: after the cached ones, one after the other"""
     # Judged whatever the mask, and however often cached keys are turned: the last query is asked,
     # keys near it score next to nothing, cached keys but the first are zeros.
     for S in (1, t.integer(2, 3)):

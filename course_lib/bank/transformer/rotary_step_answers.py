@@ -19,7 +19,7 @@ def reference(
 
 
 # The notebook hands this function out, so its source must not begin with a decorator.
-exercise.mistake("Several things are wrong. Begin with the first symptom: which row is where?")(
+exercise.mistake("Several things are wrong. Begin with the queries: at which positions are they?")(
     colleagues_rotary_step
 )
 
@@ -52,7 +52,7 @@ def turned_at_every_call(q, k, v, keys, values, base=10_000.0):
     return scores.masked_fill(~past, -torch.inf).softmax(-1) @ values, keys, values
 
 
-@exercise.mistake("One new token behind ten cached ones: which keys does your mask let it see?")
+@exercise.mistake("One new token after ten cached ones: which keys does your mask let it see?")
 @changed(right, ("tril(S)", "tril()"))
 def mask_from_the_top_left():
     """The first query sees the first key, however many keys are cached."""

@@ -58,7 +58,7 @@ def one_for_all(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "The first of T new tokens behind S - T cached ones: how many keys may it see? Write the mask"
+    "The first of T new tokens after S - T cached ones: how many keys may it see? Write the mask"
     " of one head, then ask whether another head needs another one.",
 )
 def no_future(t: Trial) -> None:

@@ -61,7 +61,7 @@ def no_mask(q, k, v):
     return (weights @ v).unflatten(2, (-1, T)).flatten(1, 2)
 
 
-@exercise.mistake("One new token behind ten cached ones: which keys does your mask let it see?")
+@exercise.mistake("One new token after ten cached ones: which keys does your mask let it see?")
 def mask_from_the_top_left(q, k, v):
     """The first query sees the first key, however many keys are cached."""
     G, T, S = k.shape[1], q.shape[2], k.shape[2]

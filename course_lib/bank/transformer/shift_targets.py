@@ -19,11 +19,9 @@ def sentences(t: Trial, *lengths: int) -> list[list[int]]:
     return [t.integers(10, 60, length).tolist() for length in lengths]
 
 
-@exercise.prop(
-    1, "For the words 5, 6, 7, write two rows: what is given, and below, what is asked for."
-)
+@exercise.prop(1, "For the words 5, 6, 7, write two rows: the inputs, and below, the labels.")
 def given(t: Trial) -> None:
-    """what goes in: the start token and all words"""
+    """the inputs: the start token and all words"""
     n = t.integer(2, 5)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), t.integer(3, 5), 9, 0)
     for case in cases:
@@ -32,11 +30,11 @@ def given(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "Which word may a decoder have read when it is asked for the third one? And what has it to"
+    "Which words may a decoder have read when it predicts the third one? And what must it"
     " say after the last word?",
 )
 def asked(t: Trial) -> None:
-    """what is asked for: all words and the end token, one place before they are given"""
+    """the labels: all words and the end token, one place before they are inputs"""
     n = t.integer(3, 6)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), 3, t.integer(6, 9), 0)
     for case in cases:
@@ -45,7 +43,7 @@ def asked(t: Trial) -> None:
 
 @exercise.prop(1, "`F.cross_entropy` leaves out places labelled -100. Which should it leave out?")
 def filled_up(t: Trial) -> None:
-    """short sentences are filled up on the right, and nothing is asked for there"""
+    """short sentences are filled up on the right, and there is no label there"""
     # Labels before the filling are asked above.
     lengths = torch.tensor([t.integer(4, 6), 1, t.integer(2, 3)])
     for pad, ignore in ((0, -100), (t.integer(3, 9), -t.integer(1, 9))):
@@ -55,7 +53,7 @@ def filled_up(t: Trial) -> None:
             t.parts(t.call(*case)), t.want(*case), exercise.returns, strict=True
         ):
             t.a_tensor(got, want.shape, what)
-            note = f"behind the sentences, pad = {pad}, ignore = {ignore}"
+            note = f"after the sentences, pad = {pad}, ignore = {ignore}"
             t.close(got[filling], want[filling], what, note=note)
             t.expect((got[~filling] >= 1).any(), f"{what} are filling and nothing else")
 

@@ -8,7 +8,7 @@ from course_lib.bank.transformer.shift_targets import exercise
 def reference(
     sentences: Sequence[Sequence[int]], bos: int, eos: int, pad: int, ignore: int = -100
 ) -> tuple[Tensor, Tensor]:
-    """What a decoder is given in training, and what it is asked for."""
+    """Inputs and labels of a decoder in training."""
     T = 1 + max(len(words) for words in sentences)
     inputs = torch.full((len(sentences), T), pad)
     labels = torch.full((len(sentences), T), ignore)
@@ -18,9 +18,9 @@ def reference(
     return inputs, labels
 
 
-@exercise.mistake("What would a decoder have to learn that is given exactly what it is asked for?")
+@exercise.mistake("What would a decoder have to learn whose inputs are its labels?")
 def unshifted(sentences, bos, eos, pad, ignore=-100):
-    """A decoder is given the sentence and is asked for the sentence."""
+    """The sentence is both input and label."""
     T = 1 + max(len(words) for words in sentences)
     inputs = torch.full((len(sentences), T), pad)
     labels = torch.full((len(sentences), T), ignore)
@@ -80,7 +80,7 @@ def padding_by_its_number(sentences, bos, eos, pad, ignore=-100):
 
 @exercise.mistake("Before its first word a translator has read a whole sentence. Is that nothing?")
 def first_word_is_free(sentences, bos, eos, pad, ignore=-100):
-    """Nothing comes before the first word, so it can't be asked for."""
+    """Nothing comes before the first word, so it has no label."""
     T = 1 + max(len(words) for words in sentences)
     inputs = torch.full((len(sentences), T), pad)
     labels = torch.full((len(sentences), T), ignore)

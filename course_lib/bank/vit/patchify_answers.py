@@ -42,7 +42,7 @@ def patch_transposed():
     """Within a patch, rows and columns can be exchanged."""
 
 
-@exercise.mistake("How many rows of patches has your grid in an image of 4 x 6, cut by 2?")
+@exercise.mistake("How many rows of patches does your grid have in an image of 4 x 6, cut by 2?")
 @changed(right, ("C, H, W", "C, W, H"))
 def sides_swapped():
     """The last axis is the height."""

@@ -39,7 +39,7 @@ def _one_of_two(t: Trial, which: int, *arguments: int, **more: Any) -> None:
 @exercise.prop(
     1.5,
     "Build `nn.TransformerEncoderLayer(6, 2, 12)` and list its parameters. What else is there,"
-    " before the blocks and behind them?",
+    " before the blocks and after them?",
 )
 def parameters(t: Trial) -> None:
     """parameters of a model that has no table of positions and reads the mean of its patches"""

@@ -43,7 +43,7 @@ def right(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10
     return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
 
 
-@exercise.mistake("A gradient flows into the table of positions: what is it, then?")
+@exercise.mistake("The table of positions is learned. Do its entries count as parameters?")
 @changed(right, ("+ T * learned)", ")"))
 def table_is_free():
     """Positions come from a formula, so they cost no parameters."""
