@@ -17,4 +17,4 @@ def layers_until_reached(layers: Callable[[Tensor, int], Tensor], x: Tensor, mos
         (gradient,) = torch.autograd.grad(out[:, -1].sum(), x, retain_graph=True)
         if gradient[:, 0].any():
             return depth + 1
-    raise AssertionError(f"the first position does not reach the last in {most} layers")
+    raise ValueError(f"the first position does not reach the last in {most} layers")

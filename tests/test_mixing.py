@@ -110,6 +110,7 @@ test_what_cannot_be_is_refused = refusals(
     (lambda: layer_cost("attention", 4, 2), "wanted one of"),
     (lambda: layer_cost("convolution", 4, 2, window=1), "at least 2"),
     (lambda: layer_cost("recurrent", 0, 2), "at least 1"),
+    (lambda: layers_until_reached(lambda x, i: x, randn(1, 4, 2), most=2), "does not reach"),
 )
 
 
