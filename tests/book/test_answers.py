@@ -57,7 +57,7 @@ def defined(page):
 
 
 def _harmless(node):
-    if isinstance(node, ast.Assign):
+    if isinstance(node, ast.Assign) and not isinstance(node.targets[0], ast.Subscript):
         with contextlib.suppress(ValueError):
             ast.literal_eval(node.value)
             return True
