@@ -28,8 +28,8 @@ def attention_rollout(weights: Tensor, *, residual: float = 0.5, fusion: Fusion 
 
     Heads are fused, the residual path is taken into account as ``(1 - r) A + r I``, and the layers
     are multiplied: row t says from which inputs token t of the last layer is mixed, if values,
-    projections and feed-forward parts are left out of account. So it is a picture of how attention
-    routes, not of what the model computes.
+    projections and feed-forward sub-layers are ignored. So it is a picture of how attention routes,
+    not of what the model computes.
 
     Source: Abnar and Zuidema, Quantifying Attention Flow in Transformers (2020), section 3, with
     the mean of the heads and r = 0.5.

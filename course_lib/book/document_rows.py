@@ -34,6 +34,7 @@ BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed"
 WORDS = {"seen as claimed": "as claimed", "seen the other way round": "the other way round"}
 """Short forms of sentences for a row."""
 NO_PAIR = "no pair on one device"
+UNCOUNTED = "no pair counts"
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -103,7 +104,7 @@ class DocumentRow:
                 return "not run"
             if self.apart:
                 return NO_PAIR
-            return "undecided" if self.printed.conclusion else "reference"
+            return UNCOUNTED if self.printed.conclusion else "reference"
         word = self.settled.word_of(self.size) if self.settled else ""
         return WORDS.get(word, word)
 

@@ -91,7 +91,7 @@ def _input_gradient(block: VisionBlock, run: bool, x: Tensor) -> Tensor:
 
 
 def checkpointing_needs_no_residuals() -> Finding:
-    """Run attention and feed-forward part one after the other, as printed, and whole blocks."""
+    """Run attention, then the feed-forward sub-layer, as printed, and whole blocks."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         block = VisionBlock(32, 2, 64)

@@ -60,7 +60,7 @@ def head_norms(model: ViT) -> dict[str, list[list[float]]]:
 
 
 def feed_forward_norms(model: ViT) -> list[list[float]]:
-    """Norms of the two matrices of each feed-forward part, by layer."""
+    """Norms of the two matrices of each feed-forward sub-layer, by layer."""
     weights = _by_layer(model)
     both = (weights[f"feed_forward.{name}.weight"] for name in ("in_proj", "out_proj"))
     return [[round(part.norm().item(), 5) for part in layer] for layer in zip(*both, strict=True)]

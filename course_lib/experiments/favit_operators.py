@@ -28,7 +28,7 @@ class FusionRun(SeeingRun):
     """All settings of a run; those of other kinds of networks do nothing.
 
     ``stage_widths``: width of each stage of FaViT; Swin has the first and doubles it;
-    ``mlp_ratios``: hidden width of the feed-forward parts of each stage, in units of its width;
+    ``mlp_ratios``: hidden width of each stage's feed-forward sub-layers, in units of its width;
     Swin has the last for all.
     """
 

@@ -180,7 +180,8 @@ def _settle(experiment: Experiment, found: Mapping[str, Conclusion]) -> Settled:
         found, key=lambda s: (s in decided, s in enough, found[s].verdict.n > 1, [*found].index(s))
     )
     away = {
-        s: distance(configs[s], _config(experiment, question, setting))
+        # A share of the images is the arm's own; the document took all.
+        s: distance(configs[s], {**_config(experiment, question, setting), "share": 1})
         for s in found
         if setting and s not in own
     }

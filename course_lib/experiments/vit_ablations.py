@@ -58,7 +58,7 @@ class SeeingRun:
     pooling: Pooling = "cls"  # what the classifier reads
     residual: bool = True  # whether blocks add to what comes in
     layer_norm: bool = True  # whether there are norms
-    feed_forward: bool = True  # whether blocks have a feed-forward part
+    feed_forward: bool = True  # whether blocks have a feed-forward sub-layer
     d_model: int = 400
     n_layers: int = 6
     n_heads: int = 8

@@ -23,7 +23,7 @@ class FaViTConfig:
             weights of their own.
         widths, depths: Width of each stage, and its number of blocks.
         n_heads: Number of heads of each stage's local and dilated groups.
-        mlp_ratios: Hidden width of each stage's feed-forward parts, in units of its width.
+        mlp_ratios: Hidden width of each stage's feed-forward sub-layers, in units of its width.
         reductions: Reduction of each stage's global group and dilation of its dilated group.
         window: Samples M along a side of a window.
         operator, pool_channels: How windows are fused, see :class:`CrossWindow`.
@@ -142,7 +142,7 @@ class FaViT(nn.Module):
 class FaViTBlock(nn.Module):
     """Factorised attention, then feed-forward, each behind a norm and beside a residual path.
 
-    Between the two maps of the feed-forward part stands a depthwise 3 x 3 convolution, which tells
+    The feed-forward sub-layer has a depthwise 3 x 3 convolution between its two maps, which tells
     tokens where they are: there is no other code of positions. Arguments as for
     :class:`FactorisedAttention`; ``drop_path`` leaves out a part for an image while training.
 

@@ -28,7 +28,7 @@ class InformerConfig:
         seq_len, pred_len: Steps that the encoder reads, and steps that are forecast.
         label_len: Known steps with which the decoder begins, the last ones that the encoder reads.
         in_channels, out_channels: Variables that are read, and that are forecast.
-        ff_depth: Hidden layers of the feed-forward parts; more than one is a "deep MLP".
+        ff_depth: Hidden layers of the feed-forward sub-layers; more than one is a "deep MLP".
         attention: Self-attention of both sides, ``"prob"`` (ProbSparse) or ``"full"``. Attention to
             the encoder is full.
         rules, seed: How ProbSparse attention judges; of the keys that it judges by.

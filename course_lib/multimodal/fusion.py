@@ -52,7 +52,7 @@ class GatedCrossAttention(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Add to text ``(B, T, D)`` what it finds in image tokens ``(B, S, d_memory)``.
 
-        A word whose mask lets it see no image only passes the feed-forward part.
+        A word whose mask lets it see no image only passes the feed-forward sub-layer.
         """
         out = self.attention(
             self.attention_norm(x), memory, mask=mask, return_weights=return_weights

@@ -21,7 +21,7 @@ class SwinConfig:
             larger than a window gets a window of that size.
         d_model: Width D of the first stage; each further stage is twice as wide.
         depths: Number of blocks of each stage; every second one moves its windows.
-        mlp_ratio: Hidden width of the feed-forward parts, in units of the stage's width.
+        mlp_ratio: Hidden width of the feed-forward sub-layers, in units of the stage's width.
         drop_path: Probability of leaving out the last block's parts for an image while training;
             it grows from 0 in the first block in equal steps.
 

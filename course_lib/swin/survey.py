@@ -47,10 +47,10 @@ def block_cost(
 ) -> BlockCost:
     """Count the multiplications of a Transformer block, without norms, softmax and additions.
 
-    Every token takes ``4 D^2`` for its projections and ``2 r D^2`` for the feed-forward part,
+    Every token takes ``4 D^2`` for its projections and ``2 r D^2`` for the feed-forward sub-layer,
     whatever it attends to. A pair of tokens takes ``2 D``: there are ``N^2`` pairs, or ``N M^2`` in
     windows. A grid that windows don't tile is padded before the projections and after the norm, as
-    in :class:`~course_lib.swin.SwinBlock`; the feed-forward part sees no padding.
+    in :class:`~course_lib.swin.SwinBlock`; the feed-forward sub-layer sees no padding.
 
     Source: Liu et al., Swin Transformer (2021), equations 1 and 2, for the first two parts.
     """

@@ -64,7 +64,7 @@ class DecoderOnlyConfig:
         positions: ``"learned"`` or ``"sinusoidal"``, which are added to the embeddings,
             ``"rotary"``, which turn queries and keys, or ``"none"``.
         rotary_base: Ratio of the longest rotary period to the shortest.
-        bias: Whether projections, feed-forward parts and norms add a bias vector.
+        bias: Whether projections, feed-forward sub-layers and norms add a bias vector.
         tied: Whether the matrix of the embedding gives the logits too.
 
     Example:

@@ -95,7 +95,7 @@ def arranged_stack(
 ) -> Encoder:
     """A stack for :func:`arranged_block`.
 
-    The arrangement decides whether there is a norm at the end; feed-forward parts are 4 D wide.
+    The arrangement decides whether there is a norm at the end; feed-forward layers are 4 D wide.
     """
     if arrangement not in ARRANGEMENTS:
         raise ValueError(f"arrangement is {arrangement!r}, wanted one of {ARRANGEMENTS}")

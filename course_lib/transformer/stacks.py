@@ -19,7 +19,7 @@ class Encoder(nn.Module):
 
     Args:
         norm: ``"pre"``, with a norm after the last block, or ``"post"``, which needs none.
-        bias: Whether projections, feed-forward parts and norms add a bias vector.
+        bias: Whether projections, feed-forward sub-layers and norms add a bias vector.
 
     Example:
         >>> encoder = Encoder(8, n_heads=2, d_ff=16, n_layers=3)

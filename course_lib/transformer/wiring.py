@@ -15,7 +15,7 @@ ARCHITECTURES = ("gpt", "bart", "whisper", "stable-diffusion", "flamingo", "llav
 def conditioned_block(architecture: str, own: Tensor, memory: Tensor, gate: float = 0.0) -> Tensor:
     """Attention of one block on ``own`` ``(B, T, D)``: the wiring, and nothing else.
 
-    A token is query, key and value itself, without projections, norms and feed-forward parts, and
+    A token is query, key and value itself, without projections, norms and feed-forward layers, and
     what is found is added to it. ``gpt`` looks at its own past. ``bart`` (Lewis et al., 2020) and
     ``whisper`` (Radford et al., 2022, figure 1) look at all of the memory ``(B, S, D)`` then.
     ``stable-diffusion`` (Rombach et al., 2022, section 3.3) looks at all of its own picture, then

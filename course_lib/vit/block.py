@@ -14,7 +14,7 @@ class VisionBlock(nn.Module):
     Args:
         residual: Whether each part adds to what comes in, or replaces it.
         layer_norm: Whether each part sees its input normalised.
-        feed_forward: Whether a feed-forward part follows attention.
+        feed_forward: Whether a feed-forward sub-layer follows attention.
 
     Example:
         >>> bare = VisionBlock(8, 2, 16, feed_forward=False)

@@ -82,7 +82,7 @@ def vit_costs(config: ViTConfig) -> ViTCosts:
 
     With N patches there are T = N + 1 tokens if a class token is read, else N. A block multiplies
     ``4 T D^2`` times for its projections, ``2 T^2 D`` times for scores and mixing, and
-    ``2 T D d_ff`` times for its feed-forward part. Norms, softmax and activations don't count.
+    ``2 T D d_ff`` times for its feed-forward sub-layer. Norms, softmax and activations don't count.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
     """

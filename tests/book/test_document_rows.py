@@ -15,6 +15,7 @@ from course_lib.book.cards import above, claims, lead, lines, margins, shared, t
 from course_lib.book.document_rows import (
     BENCHMARKS,
     NO_PAIR,
+    UNCOUNTED,
     Reported,
     load_known,
     load_reported,
@@ -233,6 +234,17 @@ def test_pairs_of_two_machines_are_shown_and_decide_nothing():
     assert big.data()["difference"] is None
 
 
+def test_a_question_that_is_younger_than_its_runs_says_so():
+    experiment = toy()["toy"]
+    young = tuple(replace(q, asked="2999-01-01T00:00:00+00:00") for q in experiment.questions)
+    _, big = rows(
+        printed_rows(("plain", 0.5, "small"), ("big", 1.5, "big")),
+        RUNS,
+        {"toy": replace(experiment, questions=young)},
+    )
+    assert (big.verdict, big.n, big.conclusion) == ("no pair counts", 3, None)
+
+
 def test_what_is_true_of_many_claims_is_said_once_above_them():
     card = card_of(RUNS, document=REPORT)
     marks = shared([card] * 3)
@@ -271,7 +283,7 @@ def test_every_size_has_its_own_row_and_verdict():
 def test_nothing_is_decided_where_a_control_fails_or_no_seed_is_shared():
     assert [row.verdict for row in rows(BIG, RUNS, toy(control=1))] == ["not testable"]
     apart = [run for run in RUNS if (run.arm == "big") == (run.seed == 0)]
-    assert [row.verdict for row in rows(BIG, apart, toy())] == ["undecided"]
+    assert [row.verdict for row in rows(BIG, apart, toy())] == ["no pair counts"]
     down = [record(r.arm, r.seed, -r.results["score"]) for r in RUNS]
     assert [row.verdict for row in rows(BIG, down, toy())] == ["the other way round"]
 
@@ -388,7 +400,8 @@ def test_no_row_of_the_book_says_more_than_its_runs_reach():
         if row["verdict"] in ("holds", "fails"):
             assert row["reach"] in FAR and row["converged"] is True and len(row["seeds"]) >= 3
             assert not row["differs_from_document"]
-        if row["verdict"] not in ("undecided", "reference", "not run", NO_PAIR) and row["p"] != 1:
+        told = row["verdict"] not in ("undecided", "reference", "not run", NO_PAIR, UNCOUNTED)
+        if told and row["p"] != 1:
             assert len(row["seeds"]) >= 3, row
         if row["difference"] is not None and row["compared_mean"] is not None:
             assert row["difference"] == pytest.approx(row["mean"] - row["compared_mean"])

@@ -43,7 +43,7 @@ def _misjudged(t: Trial, *others: Callable[..., str], most: int = MOST) -> None:
     first, second, right = _decided(t)
     for other in others:
         found = other(first, second)
-        t.expect(found != right, f"`{other.__name__}` says {found!r} as well as the rule")
+        t.expect(found != right, f"`{other.__name__}` says {found!r}, as the rule does")
     t.expect(len(first) <= most, f"there are {len(first)} pairs")
 
 
@@ -59,7 +59,7 @@ exercise = counterexample(
     apart={
         "bars": (
             "the rule decides, and `bars_apart` says something else",
-            "Bars are long where seeds differ much. What does the rule take off before it looks?",
+            "Bars are long where seeds differ much. What does the rule subtract before it looks?",
         ),
         "best": (
             "the rule decides, and `best_run` says something else",

@@ -14,7 +14,7 @@ def mere_noise():
     return [0.6, 0.9, 0.7], [0.8, 0.7, 0.9]
 
 
-@exercise.mistake("Does a function that agrees with the rule need a rule?")
+@exercise.mistake("What do both functions say of your errors?")
 def far_apart():
     """Errors that lie far apart are judged by the rule alone."""
     return [0.6, 0.61, 0.62], [0.8, 0.81, 0.82]
@@ -28,11 +28,11 @@ def every_pair_agrees():
 
 @exercise.mistake("By how much does the last pair go the other way, and what does that widen?")
 def one_pair_too_far():
-    """How much one pair contradicts the others is of no account."""
+    """How much one pair contradicts the others does not matter."""
     return [0.7, 0.72, 0.74, 0.76, 0.64], [0.72, 0.74, 0.76, 0.78, 0.6]
 
 
-@exercise.mistake("How far is a single difference from the mean at most, among four?")
+@exercise.mistake("Three differences of -1 and one above 0: does the rule ever decide?")
 def four_pairs():
     """Four pairs forgive one that goes the other way."""
     return [0.7, 0.72, 0.74, 0.601], [0.72, 0.74, 0.76, 0.6]

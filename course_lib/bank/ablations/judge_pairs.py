@@ -60,7 +60,7 @@ def decided(t: Trial) -> None:
 
 @exercise.prop(0.5, "Is 0 further from the mean than half the width?")
 def undecided(t: Trial) -> None:
-    """an interval with 0 inside leaves it undecided"""
+    """an interval that contains or touches 0 leaves it undecided"""
     for gap in (-0.01, 0.01):
         verdict(t, *_arms(t, t.integer(3, 5), gap, 0.02, 0.3), 4.303, f"gap {gap}")
     same = t.randn(3)
@@ -75,12 +75,10 @@ def one_pair(t: Trial) -> None:
     t.same(0.5 + 0.01 * t.randn(1), 0.9 + 0.01 * t.randn(1), 12.7)
 
 
-@exercise.prop(
-    0.5, "Three seeds have a wider interval than thirty with the same spread. Where is that?"
-)
+@exercise.prop(0.5, "Student's t is 4.30 for three seeds. Which does your function use for thirty?")
 def quantile(t: Trial) -> None:
-    """the quantile that is handed in counts, and more of it decides less"""
+    """the quantile that is handed in counts, and a larger one decides less"""
     a, b = _arms(t, 4, 0.1, 0.3, 0.05)
     little = verdict(t, a, b, 0.2, "a small quantile")
     much = verdict(t, a, b, 40.0, "a large quantile")
-    t.close(much, 200 * little, "half", note="quantile 40, compared to 200 times that of 0.2")
+    t.close(much, 200 * little, "half", note="quantile 40, compared with 200 times that of 0.2")

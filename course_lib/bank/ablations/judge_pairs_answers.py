@@ -19,7 +19,7 @@ def reference(first: Tensor, second: Tensor, quantile: float) -> tuple[float, fl
 
 @exercise.mistake("Your spread of three differences: is it divided by three, or by two?")
 def divided_by_n(first, second, quantile):
-    """The variance of n differences is their mean square."""
+    """The variance of n differences is their mean squared deviation."""
     d = first.double() - second.double()
     n = len(d)
     if n == 1:
@@ -31,7 +31,7 @@ def divided_by_n(first, second, quantile):
 
 
 @exercise.mistake(
-    "With a hundred seeds you know the mean better than with three. Does yours shrink?"
+    "With a hundred seeds you know the mean better than with three. Does `half` shrink?"
 )
 def spread_of_one(first, second, quantile):
     """The mean of n runs is as uncertain as a single run."""
@@ -64,7 +64,7 @@ def the_better_mean_wins(first, second, quantile):
     return mean, half, "lower" if mean < 0 else "higher"
 
 
-@exercise.mistake("Which interval is to exclude 0: that of each arm, or that of the difference?")
+@exercise.mistake("Which interval decides: that of each arm, or that of the difference?")
 def intervals_overlap(first, second, quantile):
     """Two arms differ when their own intervals don't overlap."""
     a, b = first.double(), second.double()
@@ -88,7 +88,7 @@ def one_pair_is_enough(first, second, quantile):
 
 
 @exercise.mistake(
-    "These are errors. Is the arm with the lower error at a positive or a negative mean?"
+    "These are errors. If the first arm's is lower, is the mean positive or negative?"
 )
 def larger_is_better(first, second, quantile):
     """A positive difference means that the first arm's error is the lower one."""

@@ -10,7 +10,7 @@ exercise = Exercise(
     severe={
         "begins_at_order_zero": "every row is that of another position",
         "channel_is_the_order": "the table lies on its side",
-        "both_ends": "every number is taken at another point",
+        "both_ends": "every number but a row's first is taken at another point",
         "shifted_factors": "every row but the first is another polynomial",
         "chebyshev": "every row but the first is another polynomial",
     },
@@ -57,6 +57,6 @@ def normalised(t: Trial) -> None:
 
 @exercise.prop(0.5, "With one channel there is one point. Where does the formula put it?")
 def widths(t: Trial) -> None:
-    """one channel, and an odd number of them"""
+    """one channel, in float32, and an odd number of them"""
     t.same(t.integer(3, 6), 1, note="one channel", exact=True)
     t.same(t.integer(3, 6), 2 * t.integer(2, 5) + 1, note="an odd width")

@@ -21,7 +21,7 @@ def right(length, d_model, normalise=False):
     return table.float()
 
 
-@exercise.mistake("What does order 0 say about a place? Where does the paper begin?")
+@exercise.mistake("What does order 0 say about a place? Where does n begin?")
 @changed(right, ("1 : length + 1", ":length"))
 def begins_at_order_zero():
     """Positions are counted from 0, so the first one is the polynomial of order 0."""

@@ -55,7 +55,7 @@ def chance(t: Trial) -> None:
     " rounding up make of a whole number?",
 )
 def half(t: Trial) -> None:
-    """if d is q standard deviations of the mean, the chance is 1/2; one pair fewer is too few"""
+    """if d is q deviations of the mean, the chance is 1/2, and power 1/2 takes just these pairs"""
     # A quarter of the difference over the root of 16 pairs: powers of 2, so that nothing rounds.
     difference = 2.0 ** t.integer(-3, 1)
     args = (difference, 2 * difference, 16, 0.5, 2.0)
@@ -66,7 +66,7 @@ def half(t: Trial) -> None:
 
 @exercise.prop(1, "Put the number of pairs that you return in: which chance comes out?")
 def pairs(t: Trial) -> None:
-    """the fewest pairs whose chance is the target, by your own chance"""
+    """the fewest pairs that reach the target power, by your own chance"""
     difference = t.integer(10, 90) / 1000
     for times in (1.9, 3.1, 5.3):
         _follows(t, difference, times * difference, 3)
@@ -83,7 +83,7 @@ def sign(t: Trial) -> None:
 
 @exercise.prop(0.5, "What does rounding up make of 0, and what does a division by 0?")
 def at_least_one(t: Trial) -> None:
-    """however small the spread, one pair is run"""
+    """with little or no spread one pair is enough, and its chance is 1"""
     difference = t.integer(10, 90) / 1000
     for spread in (0.1 * difference, 0.0):
         got = _both(t, difference, spread, 4)

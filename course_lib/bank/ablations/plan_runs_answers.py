@@ -27,7 +27,7 @@ def found_when_large_enough(difference, spread, pairs, power=0.8, quantile=1.96)
     return chance, max(1, math.ceil((quantile * spread / difference) ** 2))
 
 
-@exercise.mistake("The spread is that of the differences already. What would you subtract twice?")
+@exercise.mistake("The spread is that of the differences already. What do you count twice?")
 def as_if_unpaired(difference, spread, pairs, power=0.8, quantile=1.96):
     """Two arms vary, so the variance counts twice."""
     from statistics import NormalDist
@@ -59,7 +59,7 @@ def right(difference, spread, pairs, power=0.8, quantile=1.96):
     ("needed**2", "needed"),
 )
 def halved_by_two_pairs():
-    """The mean of n differences spreads by an nth of one difference's."""
+    """The mean of n differences has an nth of one difference's spread."""
 
 
 @exercise.mistake("Put the number that you return back in: is the chance large enough then?")

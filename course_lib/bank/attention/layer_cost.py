@@ -84,7 +84,7 @@ def contiguous_path(t: Trial) -> None:
 @exercise.prop(
     1,
     "By how much does each further layer multiply what the last position sees? Count in whole"
-    " numbers: a computed logarithm can be just above or below one.",
+    " numbers: a computed logarithm can just miss one.",
 )
 def dilated_path(t: Trial) -> None:
     """path from first to last: dilated convolutions"""

@@ -38,7 +38,7 @@ def scores_only():
 @exercise.mistake("Draw three layers of width 3 without gaps: what does the last position see?")
 @changed(right, ("d * d, 1, near", "d * d, 1, far"))
 def always_logarithmic():
-    """The field of view of stacked convolutions multiplies with every layer."""
+    """The receptive field of stacked convolutions multiplies with every layer."""
 
 
 @exercise.mistake("May the last position look at the first one here?")

@@ -15,7 +15,7 @@ def _weight(t: Trial) -> float:
     return t.integer(60, 98) / 100
 
 
-@exercise.prop(1, "Which scores do the other keys have in the best case for one of them?")
+@exercise.prop(1, "In the best case for one key, which scores do all others have?")
 def many_keys(t: Trial) -> None:
     """the scale for one of many keys"""
     for n_keys in (3, t.integer(5, 40), t.integer(100, 5000)):
@@ -53,7 +53,7 @@ def no_scale(t: Trial) -> None:
     "Put g once and -g for all others into a softmax. Which weight does the first one get?",
 )
 def reached(t: Trial) -> None:
-    """in the best case your scale gives just the weight that was asked for"""
+    """in the best case your scale gives just the target weight"""
     n_keys, weight = t.integer(3, 200), _weight(t)
     (scale,) = t.values([t.call(n_keys, weight)], "the scale")
     best = torch.full((n_keys,), -float(scale), dtype=torch.float64)

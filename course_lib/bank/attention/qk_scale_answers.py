@@ -14,7 +14,7 @@ def others_at_zero(n_keys, weight):
     return math.log(max(1.0, (n_keys - 1) * weight / (1 - weight)))
 
 
-@exercise.mistake("Give one key the score g and seven keys -g. How many terms has the denominator?")
+@exercise.mistake("Give one key the score g and seven keys -g. What is the denominator?")
 def one_rival(n_keys, weight):
     """It takes as much to win against many keys as against one."""
     return max(0.0, 0.5 * math.log(weight / (1 - weight))) if n_keys > 1 else 0.0

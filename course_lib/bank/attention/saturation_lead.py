@@ -49,7 +49,7 @@ def slope(t: Trial) -> None:
     t.expect(
         winner >= 0.5,
         f"at a lead of {lead:.4g} over {n_keys - 1} keys the winner's weight is {winner:.4g},"
-        " expected at least half of it",
+        " expected at least 0.5",
     )
     t.expect(
         abs(found - share) < 1e-3 * share,

@@ -35,7 +35,7 @@ def unit_variance(t: Trial) -> None:
 
 @exercise.prop(0.5, "What is the variance of the product of two independent numbers of mean 0?")
 def independent(t: Trial) -> None:
-    """they need not have deviation 1"""
+    """independent entries of any deviation"""
     for q_std, k_std in ((_std(t), 1.0), (0.25, _std(t)), (_std(t), _std(t))):
         _agree(t, t.integer(8, 80), q_std, k_std, note=f"q_std={q_std}, k_std={k_std}")
 
@@ -54,8 +54,8 @@ def shared(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "How much does a square spread? For a normal number x, the mean of x⁴ is 3 σ⁴. Between, split"
-    " the key's entry into a multiple of the query's and an independent rest: how large?",
+    "How much does a square spread? For a normal number x, the mean of x⁴ is 3 σ⁴. In between,"
+    " split the key's entry into a multiple of the query's and an independent rest.",
 )
 def correlated(t: Trial) -> None:
     """the standard deviation at any correlation, from -1 to 1"""

@@ -22,7 +22,7 @@ def variance_returned(d_head, q_std=1.0, k_std=1.0, correlation=0.0, scale=None)
 
 @exercise.mistake("Are the two entries added to each other, or multiplied?")
 def deviations_added(d_head, q_std=1.0, k_std=1.0, correlation=0.0, scale=None):
-    """The variances of the two factors of a product add up."""
+    """A product's variance is the mean of its factors' variances."""
     scale = 1 / math.sqrt(d_head) if scale is None else scale
     mean = scale * d_head * correlation * q_std * k_std
     spread = math.sqrt((q_std**2 + k_std**2) / 2)

@@ -37,7 +37,7 @@ def sums_over_everything(weights, grad_weights):
     return weights * (grad_weights - (grad_weights * weights).sum())
 
 
-@exercise.mistake("One of your two terms has one factor `weights` too few: check against torch.")
+@exercise.mistake("How often is `weights` a factor in each of your terms? Check against torch.")
 def others_unweighted(weights, grad_weights):
     """What a score takes from the other keys does not depend on its own weight."""
     pull = (weights * grad_weights).sum(dim=-1, keepdim=True) - weights * grad_weights

@@ -29,7 +29,7 @@ def values(t: Trial) -> None:
     t.same(t.randn(2, 5, 6), t.randn(2, 5, 6), *_projections(t, 6, 6, 6, 6))
 
 
-@exercise.prop(1.5, "Five widths and lengths come in. Which of them is summed over in a score?")
+@exercise.prop(1.5, "Six widths and lengths come in. Which of them is summed over in a score?")
 def other_memory(t: Trial) -> None:
     """the memory may be longer, shorter and of another width than x"""
     d_head = t.integer(2, 3)

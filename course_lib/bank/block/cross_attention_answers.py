@@ -31,7 +31,7 @@ def right(x, memory, w_q, w_k, w_v, w_out, lengths=None):
     return weights @ v @ w_out, weights
 
 
-@exercise.mistake("The output has one row for each token of whom: of the target or of the memory?")
+@exercise.mistake("For each token of which does the output have a row: the target or the memory?")
 @changed(
     right, ("x @ w_q, memory @ w_k, memory", "memory @ w_q, x @ w_k, x"), ("k.shape", "x.shape")
 )
@@ -47,7 +47,7 @@ def own_values():
 
 @exercise.mistake("Is the third word of the source still to come when the first target is written?")
 def causal_too(x, memory, w_q, w_k, w_v, w_out, lengths=None):
-    """A decoder must not look ahead, in the memory neither."""
+    """A decoder must not look ahead, in the memory either."""
     q, k, v = x @ w_q, memory @ w_k, memory @ w_v
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     scores = scores.masked_fill(~torch.ones_like(scores).tril().bool(), -torch.inf)
@@ -104,10 +104,10 @@ def unscaled():
     """The matrices have learned how large the scores are to be."""
 
 
-@exercise.mistake("A memory of 3 tokens: which numbers have they, and does 3 belong to them?")
+@exercise.mistake("A memory of 3 tokens: which indices do they have, and is 3 one?")
 @changed(right, ("< lengths", "<= lengths"))
 def one_key_too_many():
-    """A memory of 3 tokens has those from 0 to 3."""
+    """A memory of 3 tokens has indices from 0 to 3."""
 
 
 @exercise.alternative

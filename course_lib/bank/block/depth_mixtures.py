@@ -35,7 +35,7 @@ def mixed(t: Trial) -> None:
 
 @exercise.prop(1, "When reader l is at work, which outputs do not exist yet?")
 def earlier(t: Trial) -> None:
-    """no reader depends on outputs that come after its place"""
+    """no reader depends on outputs after its place, and its weights sum to 1"""
     outputs, queries = _stack(t)
     last = t.integer(1, len(outputs) - 2)
     later = outputs.clone()

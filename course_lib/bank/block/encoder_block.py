@@ -56,7 +56,7 @@ def _put_together(t: Trial, *args: Any, note: str = "", **norm: str) -> None:
 
 @exercise.prop(2, "Draw the stream as a line. What is on it, and what beside it?")
 def pre_norm(t: Trial) -> None:
-    """both parts, their norms and their residual connections"""
+    """both sub-layers, their norms and their residual connections"""
     _put_together(t, 2 * t.randn(2, 4, 6) + 1, _state(t, 6, 12), 2)
     _put_together(t, t.randn(1, 5, 8), _state(t, 8, 8), 4, note="four heads")
 
@@ -68,7 +68,7 @@ def post_norm(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "Print the shapes of the two feed-forward matrices. And which nonlinearity is asked for?"
+    0.5, "Print the shapes of the two feed-forward matrices. And which nonlinearity is expected?"
 )
 def feed_forward(t: Trial) -> None:
     """the feed-forward sub-layer may have any width and uses the exact GELU"""
@@ -76,7 +76,7 @@ def feed_forward(t: Trial) -> None:
         t.same(3 * t.randn(1, 3, 8), _state(t, 8, width), 1, note=f"feed-forward width {width}")
 
 
-@exercise.prop(1, "Who has a use for the mask? Does it get there?")
+@exercise.prop(1, "Which sub-layer needs the mask? Does it get there?")
 def mask(t: Trial) -> None:
     """a mask hides what it says, in both orders"""
     # Places of the tokens: whether what is heard is right is asked above.
@@ -93,18 +93,20 @@ def mask(t: Trial) -> None:
         t.close(heard, keep[0, 0], "which token hears which", note=f"{norm}-norm")
 
 
-@exercise.prop(1, "Set the last matrix and bias of each part to 0. What is left of your block?")
+@exercise.prop(
+    1, "Set the last matrix and bias of each sub-layer to 0. What is left of your block?"
+)
 def silent_parts(t: Trial) -> None:
-    """where both parts add nothing, pre-norm returns x and post-norm norms it twice"""
+    """where both sub-layers add nothing, pre-norm returns x, post-norm norms it twice"""
     x, state = 3 * t.randn(2, 3, 8), _state(t, 8, 8)
     for name, value in state.items():
         if "out_proj" in name:
             state[name] = torch.zeros_like(value)
     out = t.a_tensor(t.call(x, state, 2), x.shape)
-    t.close(out, x, "pre-norm with silent parts")
-    t.same(x, state, 2, norm="post", note="post-norm with silent parts")
+    t.close(out, x, "pre-norm with silent sub-layers")
+    t.same(x, state, 2, norm="post", note="post-norm with silent sub-layers")
     # Tokens so small that the epsilon is seen.
-    t.same(x / 1000, state, 2, norm="post", note="post-norm of small tokens, silent parts")
+    t.same(x / 1000, state, 2, norm="post", note="post-norm of small tokens, silent sub-layers")
 
 
 @exercise.prop(0.5, "How much of a token of size 1,000 should be left after a pre-norm block?")
@@ -127,5 +129,5 @@ def gradients(t: Trial) -> None:
 
 @exercise.prop(0.5, "`x += out` changes the caller's tokens. What does `x = x + out` do?")
 def no_side_effect(t: Trial) -> None:
-    """the tokens are left as they were"""
+    """the arguments are left as they were"""
     t.unchanged(t.randn(2, 3, 4), _state(t, 4, 8), 2)

@@ -61,12 +61,12 @@ def right(x, state, n_heads, norm="pre", mask=None):
 @exercise.mistake("In post-norm, is the input inside of what is normed, or is it added afterwards?")
 @changed(right, ("= ln(x +", "= x + ln("), ("ln(x + ffn", "x + ln(ffn"))
 def norm_on_the_part():
-    """Post-norm norms what a part gives and then adds the input."""
+    """Post-norm norms what a sub-layer gives and then adds the input."""
 
 
 @exercise.mistake("The state dict has four vectors for norms. How many of them do you use?")
 def one_norm(x, state, n_heads, norm="pre", mask=None):
-    """Both parts share one norm."""
+    """Both sub-layers share one norm."""
     width = x.shape[-1:]
 
     def ln(y):
@@ -87,7 +87,7 @@ def one_norm(x, state, n_heads, norm="pre", mask=None):
 
 @exercise.mistake("Which tokens does the feed-forward sub-layer read: those from before attention?")
 def side_by_side(x, state, n_heads, norm="pre", mask=None):
-    """Both parts read the block's input, and what they give is added up."""
+    """Both sub-layers read the block's input, and what they give is added up."""
     width = x.shape[-1:]
 
     def ln(y, name):
@@ -192,7 +192,7 @@ def torchs_own_layer(x, state, n_heads, norm="pre", mask=None):
 
 @exercise.alternative
 def in_a_loop(x, state, n_heads, norm="pre", mask=None):
-    """Goes over the two parts in a loop, with the norm and the error function written out."""
+    """Goes over the two sub-layers in a loop, with the norm and the error function written out."""
 
     def ln(y, name):
         y = y - y.mean(-1, keepdim=True)

@@ -15,7 +15,7 @@ exercise = Exercise(
     chapter="06_block.html#block-order",
     outcomes=("block.assemble", "block.stream"),
     example=lambda t: (t.randn(2, 3, 4), _matrices(t, 2, 4)),
-    severe={"post_norm": "every norm is in another place, and the last one is missing"},
+    severe={"post_norm": "every norm is in another place, and the first one is missing"},
 )
 
 
@@ -51,8 +51,8 @@ def normed_at_the_end(t: Trial) -> None:
 
 @exercise.prop(1, "A mask that drops everything: what should be left of x?")
 def dropout(t: Trial) -> None:
-    """dropout drops what a part adds, and never the stream"""
-    # A part that is dropped whole might as well not be there; dropout 0 scales nothing.
+    """dropout drops what a sub-layer adds, and never the stream"""
+    # A sub-layer that is dropped whole might as well not be there; dropout 0 scales nothing.
     x, matrices = 3 * t.randn(2, 3, 6), _matrices(t, 3, 6)
     kept: tuple[list[int], ...] = ([1, 2], [0, 2], [t.integer(0, 1)], [])
     arrived = []
@@ -60,11 +60,11 @@ def dropout(t: Trial) -> None:
         keep = torch.zeros(3, 2, 3, 6, dtype=torch.bool)
         keep[layers] = True
         without = t.a_tensor(t.call(x, matrices[layers]), x.shape)
-        note = f"parts {layers.tolist()} kept, the others dropped"
+        note = f"sub-layers {layers.tolist()} kept, the others dropped"
         got = t.a_tensor(t.call(x, matrices, keep, 0.0), x.shape)
-        t.close(got.half(), without.half(), note=f"{note}, against these parts alone")
+        t.close(got.half(), without.half(), note=f"{note}, against these alone")
         arrived.append(got)
-    t.expect((arrived[0] != arrived[-1]).any(), "it is all the same which parts are kept")
+    t.expect((arrived[0] != arrived[-1]).any(), "it is all the same which sub-layers are kept")
     keep = t.keep_mask(3, 1, 3, 6)
     both = t.call(x, matrices, keep.expand(3, 2, 3, 6).clone(), 0.4)
     both = t.a_tensor(both, x.shape)
@@ -81,7 +81,9 @@ def dropout_scale(t: Trial) -> None:
     _stream(t, t.randn(2, 6), _matrices(t, 2, 6), None, 0.75, note="nothing is dropped")
 
 
-@exercise.prop(0.5, "Double x and leave the parts as they are. Whose share in the stream grows?")
+@exercise.prop(
+    0.5, "Double x and leave the sub-layers as they are. Whose share in the stream grows?"
+)
 def large_tokens(t: Trial) -> None:
     """the stream is not normed on its way: the larger x, the more of it arrives"""
     _stream(t, 50 * t.randn(2, 3, 6), _matrices(t, 8, 6), note="tokens of size 50")

@@ -6,7 +6,7 @@ from course_lib.bank.prelude import F, Tensor, nn, torch
 def reference(
     x: Tensor, matrices: Tensor, keep: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
-    """A pre-norm stack of parts tanh(x W)."""
+    """A pre-norm stack of sub-layers tanh(x W)."""
     width = x.shape[-1:]
     for layer, matrix in enumerate(matrices):
         out = torch.tanh(F.layer_norm(x, width) @ matrix)
@@ -22,7 +22,7 @@ exercise.mistake("Several things are wrong. Begin with the first symptom above."
 
 @exercise.mistake("Two things are read from x in each layer. Which of them should be normed?")
 def normed_stream(x, matrices, keep=None, dropout=0.0):
-    """The normed tokens are what the part's output is added to."""
+    """The normed tokens are what the sub-layer's output is added to."""
     width = x.shape[-1:]
     for layer, matrix in enumerate(matrices):
         x = F.layer_norm(x, width)
@@ -66,7 +66,7 @@ def not_scaled_up(x, matrices, keep=None, dropout=0.0):
     return F.layer_norm(x, width)
 
 
-@exercise.mistake("Does a part read normed tokens in your version?")
+@exercise.mistake("Does a sub-layer read normed tokens in your version?")
 def post_norm(x, matrices, keep=None, dropout=0.0):
     """The norm follows each sum, so the last one is there already."""
     width = x.shape[-1:]
@@ -78,9 +78,9 @@ def post_norm(x, matrices, keep=None, dropout=0.0):
     return x if len(matrices) else F.layer_norm(x, width)
 
 
-@exercise.mistake("What does the mask hide: what a part reads, or what it adds?")
+@exercise.mistake("What does the mask hide: what a sub-layer reads, or what it adds?")
 def input_dropped(x, matrices, keep=None, dropout=0.0):
-    """Dropout hides channels of what a part reads."""
+    """Dropout hides channels of what a sub-layer reads."""
     width = x.shape[-1:]
     for layer, matrix in enumerate(matrices):
         read = F.layer_norm(x, width)

@@ -25,7 +25,7 @@ def experts(t: Trial) -> None:
         part(t, 0, t.randn(5, 6), k)
 
 
-@exercise.prop(1, "What must the weights of one token sum to, and over which scores do they?")
+@exercise.prop(1, "What must the weights of one token sum to, and which scores make them?")
 def weights(t: Trial) -> None:
     """the weights are a softmax over the scores of the chosen experts, however large they are"""
     for k in (1, 2, 3, 6):

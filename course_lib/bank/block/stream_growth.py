@@ -25,41 +25,43 @@ def _entry(t: Trial, index: int, n_layers: int, start: float, gain: float, norm:
 
 
 @exercise.prop(
-    0.75, "What does each part read in pre-norm, and does it notice how large the stream is?"
+    0.75, "What does each sub-layer read in pre-norm, and does it notice how large the stream is?"
 )
 def pre_variance(t: Trial) -> None:
-    """what is after the last block in pre-norm"""
+    """the variance after the last block in pre-norm"""
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "pre")
 
 
 @exercise.prop(
-    0.75, "Each part reads the stream as it is. By which factor does a part change its variance?"
+    0.75, "Each sub-layer reads the stream as it is. By which factor does it change its variance?"
 )
 def bare_variance(t: Trial) -> None:
-    """what is after the last block without norms, norm="none\""""
+    """the variance after the last block without norms, norm="none\""""
     for n_layers in (1, t.integer(2, 9)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "none")
 
 
 @exercise.prop(0.75, "What is the last thing that happens in a post-norm block?")
 def post_variance(t: Trial) -> None:
-    """what is after the last block in post-norm"""
+    """the variance after the last block in post-norm"""
     for n_layers in (1, t.integer(2, 40)):
         _entry(t, 0, n_layers, t.integer(5, 30) / 4, _gain(t), "post")
 
 
 @exercise.prop(
-    1, "How large is the stream just before the last part? And it's sizes that are compared."
+    1, "How large is the stream just before the last sub-layer? And it's sizes that are compared."
 )
 def pre_share(t: Trial) -> None:
-    """the size of what the last part adds, divided by the size of the stream before it"""
-    # Of the answer's own variance, whose last part is the gain.
+    """the size of what the last sub-layer adds, divided by the size of the stream before it"""
+    # Of the answer's own variance, whose last summand is the gain.
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         start, gain = t.integer(5, 30) / 4, _gain(t)
         variance, share = t.values(t.call(n_layers, start, gain, "pre"))
         if float(variance) <= gain:
-            raise Wrong(f"a variance of {float(variance):g}, of which the last part adds {gain:g}")
+            raise Wrong(
+                f"a variance of {float(variance):g}, of which the last sub-layer adds {gain:g}"
+            )
         want = math.sqrt(gain / (float(variance) - gain))
         t.close(share, want, "the share", note=f"variance {float(variance):g}, gain {gain:g}")
 

@@ -4,7 +4,7 @@ from course_lib.bank.prelude import math
 
 @exercise.answer
 def reference(n_layers: int, start: float, gain: float, norm: str = "pre") -> tuple[float, float]:
-    """Variance after the last block, and the last part's size beside the stream it meets."""
+    """Variance after the last block, and the last sub-layer's size, divided by the stream's."""
     parts = 2 * n_layers
     if norm == "pre":
         return start + parts * gain, math.sqrt(gain / (start + (parts - 1) * gain))
@@ -13,7 +13,7 @@ def reference(n_layers: int, start: float, gain: float, norm: str = "pre") -> tu
     return 1.0, math.sqrt(gain)
 
 
-@exercise.mistake("In pre-norm, does a part read the stream itself or a normed copy of it?")
+@exercise.mistake("In pre-norm, does a sub-layer read the stream itself or a normed copy of it?")
 def always_compounds(n_layers, start, gain, norm="pre"):
     """Every layer multiplies the variance, as it does without norms."""
     if norm == "post":
@@ -51,9 +51,9 @@ def sizes_add_up(n_layers, start, gain, norm="pre"):
     return 1.0, part
 
 
-@exercise.mistake("Beside the stream as it was before the part was added, or with it?")
+@exercise.mistake("Compared with the stream before the sub-layer's output was added, or after?")
 def beside_the_sum(n_layers, start, gain, norm="pre"):
-    """The share is that of the last part in the stream after it."""
+    """The share is that of the last sub-layer in the stream after it."""
     if norm == "pre":
         end = start + 2 * n_layers * gain
         return end, math.sqrt(gain / end)
@@ -63,7 +63,7 @@ def beside_the_sum(n_layers, start, gain, norm="pre"):
 
 @exercise.mistake("Is the ratio of two variances a ratio of sizes?")
 def ratio_of_variances(n_layers, start, gain, norm="pre"):
-    """How large something is beside another is the ratio of their variances."""
+    """Relative size is the ratio of variances."""
     parts = 2 * n_layers
     if norm == "pre":
         return start + parts * gain, gain / (start + (parts - 1) * gain)
@@ -72,7 +72,7 @@ def ratio_of_variances(n_layers, start, gain, norm="pre"):
 
 @exercise.mistake("Which norm is the last one that the stream of post-norm goes through?")
 def post_grows(n_layers, start, gain, norm="pre"):
-    """In post-norm, too, the sum of stream and part leaves the block."""
+    """In post-norm, too, the sum of stream and sub-layer leaves the block."""
     parts = 2 * n_layers
     if norm == "pre":
         return start + parts * gain, math.sqrt(gain / (start + (parts - 1) * gain))
@@ -83,7 +83,7 @@ def post_grows(n_layers, start, gain, norm="pre"):
 
 @exercise.alternative
 def part_by_part(n_layers, start, gain, norm="pre"):
-    """Walks down the stack, part by part; warns."""
+    """Walks down the stack, sub-layer by sub-layer; warns."""
     import warnings
 
     warnings.warn("walking", stacklevel=1)

@@ -104,7 +104,7 @@ def rounding(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "Behind a layer norm *every* token has a mean of 0, not one and not all together."
+    0.5, "After a layer norm *every* token has a mean of 0, not one and not all together."
 )
 def fitting_by_chance(t: Trial) -> None:
     """a frozen norm is not taken for another when what it remembers happens to fit"""

@@ -17,7 +17,7 @@ def reference(q: Tensor, k: Tensor, v: Tensor, block: int, wanted: int) -> Tenso
 
 @exercise.mistake("A later key is very large. Which queries change their choice?")
 def chooses_among_all(q, k, v, block, wanted):
-    """All finished blocks may be chosen, and later keys are hidden afterwards."""
+    """All whole blocks may be chosen, because later keys are hidden afterwards."""
     T, n = q.shape[-2], q.shape[-2] // block
     own = torch.arange(T) // block
     scores = q @ k[..., : n * block, :].unflatten(-2, (n, block)).mean(-2).mT
@@ -26,9 +26,9 @@ def chooses_among_all(q, k, v, block, wanted):
     return attend(q, k, v, (tokens(picked, block) | (own[:, None] == own)).tril())
 
 
-@exercise.mistake("How many keys does the first query read if no block is chosen?")
+@exercise.mistake("Blocks of three, none chosen: how many keys does the third query read?")
 def own_block_competes(q, k, v, block, wanted):
-    """The own block has to win one of the places; else a token reads only itself of it."""
+    """The own block has to win a place; otherwise a query reads only its own key of it."""
     T, n = q.shape[-2], q.shape[-2] // block
     own = torch.arange(T) // block
     scores = q @ k[..., : n * block, :].unflatten(-2, (n, block)).mean(-2).mT
@@ -54,7 +54,7 @@ def own_block_twice(q, k, v, block, wanted):
 
 @exercise.mistake("Eight tokens in blocks of three: what does the last one read?")
 def unfinished_block_lost(q, k, v, block, wanted):
-    """Blocks are what divides the text evenly; of the rest a token reads itself alone."""
+    """Only whole blocks count; of the rest a token reads only itself."""
     T, n = q.shape[-2], q.shape[-2] // block
     own = torch.arange(T) // block
     scores = q @ k[..., : n * block, :].unflatten(-2, (n, block)).mean(-2).mT

@@ -51,7 +51,7 @@ def both(t: Trial, *args: object) -> list[Tensor]:
 
 @exercise.prop(1, "Before you write: what does the state return for this key? That has to go.")
 def overwritten(t: Trial) -> None:
-    """after a whole correction its own key returns the new value, whatever was there"""
+    """with a rate of 1 a key returns its new value, whatever was there"""
     for keep in (1.0, 0.5):
         T = t.integer(2, 4)
         _, k, v = drawn(t, T)
@@ -65,7 +65,7 @@ def overwritten(t: Trial) -> None:
     " afterwards?",
 )
 def part_of_the_way(t: Trial) -> None:
-    """a correction may go part of the way"""
+    """a rate below 1 corrects part of the way"""
     T = t.integer(2, 5)
     _, rate = shares(t, T)
     args = *drawn(t, T), kept_of(t), torch.ones(T), rate
@@ -81,7 +81,7 @@ def fades_first(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "Key (0, 1), value (3, 5, 7), an empty state, a whole correction: which row is written?"
+    0.5, "Key (0, 1), value (3, 5, 7), an empty state, a rate of 1: which row is written?"
 )
 def state_back(t: Trial) -> None:
     """the state comes back: a row for each channel of a key, a column for each of a value"""

@@ -90,7 +90,7 @@ def starts_anew():
 @exercise.mistake("keep and rate are numbers between 0 and 1 already. Which is which?")
 @changed(reference, ("= keep[", "= rate["), ("+ rate[", "+ keep["))
 def shares_exchanged():
-    """What is kept and how far a correction goes are taken for each other."""
+    """`keep` says how far a correction goes, `rate` what is kept."""
 
 
 @exercise.alternative

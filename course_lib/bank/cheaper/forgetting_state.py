@@ -79,7 +79,7 @@ def as_a_table(t: Trial) -> None:
     " where are its features used besides the numerator?",
 )
 def fading(t: Trial) -> None:
-    """with a decay older tokens count less, those before the first call too"""
+    """with a decay older tokens count less, those of earlier calls too"""
     for decay in (0.5, t.integer(80, 95) / 100):
         args = *drawn(t, t.integer(4, 7)), *nothing_yet(), decay
         t.close(t.parts(t.call(*args))[0], t.want(*args)[0], "the output", note=f"decay {decay:g}")

@@ -34,7 +34,7 @@ def two_kinds(t: Trial, T: int = 12) -> Tensor:
 
 
 @exercise.prop(
-    1, "Sort one row, downwards, and add up. Then average over the rows *before* you compare."
+    1, "Add up each row, largest weight first. Do you average before or after you compare?"
 )
 def best_keys(t: Trial) -> None:
     """how many best keys hold the share, on average over the queries"""
@@ -43,7 +43,7 @@ def best_keys(t: Trial) -> None:
         part(t, 0, two_kinds(t), share, "a map of two kinds of rows")
 
 
-@exercise.prop(0.5, "Sort one row, downwards, and add up.")
+@exercise.prop(0.5, "Add up one row, largest weight first.")
 def rows_alike(t: Trial) -> None:
     """where all rows have the same weights in another order, any row tells how many keys"""
     weights = torch.linspace(0, 4, 12).softmax(-1)[t.permutation(12)]

@@ -31,7 +31,7 @@ def for_every_row(weights, share):
 
 @exercise.mistake("You average numbers of keys. What is to be averaged?")
 def mean_of_numbers(weights, share):
-    """Find the number for each row and average the numbers."""
+    """The answer is the average of the rows' own numbers."""
     T = weights.shape[-1]
     held = weights.sort(-1, descending=True).values.cumsum(-1)
     k = math.ceil((1.0 + (held < share - 1e-6).sum(-1)).mean().item() - 1e-6)
@@ -43,7 +43,7 @@ def mean_of_numbers(weights, share):
 
 @exercise.mistake("A share that is met exactly: is it held?")
 def more_than_the_share(weights, share):
-    """A share is held by what holds more than it."""
+    """A share is held only where it is exceeded."""
     T = weights.shape[-1]
     held = weights.sort(-1, descending=True).values.cumsum(-1).flatten(0, -2).mean(0)
     k = next((k for k in range(1, T + 1) if held[k - 1] > share + 1e-6), T)

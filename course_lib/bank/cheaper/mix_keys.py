@@ -33,9 +33,7 @@ def padded(t: Trial, B: int, S: int) -> Tensor:
     return torch.arange(S) < t.integers(1, S - 1, B, 1)
 
 
-@exercise.prop(
-    1, "Which shapes have E k, the scores and F v? The width of the keys is Dh as before."
-)
+@exercise.prop(1, "Which shapes do E k, the scores and F v have? The width of the keys is Dh.")
 def values(t: Trial) -> None:
     """queries attend to mixtures of the keys and get mixtures of the values"""
     S = t.integer(6, 9)
@@ -76,7 +74,7 @@ def padding(t: Trial) -> None:
             t.close(t.a_tensor(found, (3, 4, 4))[one], alone, note=note)
     every = t.call(q, k, v, e, f, torch.ones_like(real))
     t.close(every, t.call(q, k, v, e, f), note="nothing padded, compared to no mask")
-    t.expect((every != behind).any(), "to hide words changes nothing")
+    t.expect((every != behind).any(), "hiding words changes nothing")
 
 
 @exercise.prop(0.5, "What are the mixed values if every value has been made 0?")

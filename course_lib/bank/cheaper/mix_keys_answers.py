@@ -38,7 +38,7 @@ def keys_alone():
 @exercise.mistake("Which column has been trained on the first word of a sentence?")
 @changed(right, (":S] @ k", "-S:] @ k"), (":S] @ v", "-S:] @ v"))
 def last_columns():
-    """A shorter sequence is at the end of the mixtures."""
+    """A shorter sequence uses the last columns."""
 
 
 @exercise.mistake("There are two matrices. Which one have you not used?")

@@ -48,7 +48,7 @@ def past(t: Trial) -> None:
 
 @exercise.prop(
     1.5,
-    "Any distance is a multiple of the stride and a rest. How many steps is that? And is the"
+    "Any distance is a multiple of the stride plus a remainder. How many steps is that? And is the"
     " distance of one stride counted twice?",
 )
 def strided(t: Trial) -> None:

@@ -44,7 +44,7 @@ def full_windows(pattern, T, size):
 
 @exercise.mistake("A token sees every size-th before it. Must it go there step by step?")
 def strides_step_by_step(pattern, T, size):
-    """With a stride, information travels one stride a layer."""
+    """With a stride, information travels one stride per layer."""
     radius = min(size, T - 1)
     near = T * (radius + 1) - radius * (radius + 1) // 2
     if pattern == "window":

@@ -79,8 +79,8 @@ def averages(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which terms of it are"
-    " too many?",
+    "The mean of exp(w·(q'+k')) over all directions w is exp(|q'+k'|²/2). Which of its"
+    " terms must go?",
 )
 def lengths(t: Trial) -> None:
     """a longer key has no larger feature for its length: half its square is subtracted"""
@@ -133,7 +133,7 @@ def shapes(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "Does the division cut the graph? Is an operation with an underscore at its end there?"
+    0.5, "Does the division cut the graph? Does an operation's name end in an underscore?"
 )
 def gradients(t: Trial) -> None:
     """gradients reach queries, keys and values; nothing is changed in place"""

@@ -65,14 +65,14 @@ def mean_over_keys(q, k, v, directions):
 
 @exercise.mistake("A factor of a query cancels in its row. Does a factor of a single key cancel?")
 def each_key_its_maximum(q, k, v, directions):
-    """Subtracting the largest exponent of each row is always harmless."""
+    """A softmax over each key's features is always harmless."""
     q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
     phi_q, phi_k = ((x @ directions.mT).softmax(-1) for x in (q, k))
     total = phi_q @ phi_k.sum(-2).unsqueeze(-1)
     return phi_q @ (phi_k.mT @ v) / total
 
 
-@exercise.mistake("Is it the length or its square, and half of it or the whole?")
+@exercise.mistake("What is the mean of exp(w·x) over w, for x of length 1?")
 def whole_square(q, k, v, directions):
     """The exponent loses the square of the length, not half of it."""
     q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))

@@ -57,7 +57,7 @@ def smaller(t: Trial) -> None:
     1, "Take one key at a time. After each step, out / total is the average of what was seen."
 )
 def whole(t: Trial) -> None:
-    """block after block is softmax at once, wherever the cuts are"""
+    """block by block gives softmax at once, wherever the cuts are"""
     n = t.integer(8, 11)
     scores, v = 3 * t.randn(4, n), t.randn(n, 5)
     for cuts in ([1] * n, [n], [2, n - 5, 3]):

@@ -12,7 +12,7 @@ def reference(
     return seen.largest, seen.total, seen.out
 
 
-@exercise.mistake("Old sums count in units of one number and new ones in units of another.")
+@exercise.mistake("Old sums are in one unit, new ones in another. May you add them?")
 def never_rescaled(scores, v, largest, total, out):
     """What has been summed stays as it is."""
     new = torch.maximum(largest, scores.amax(-1, keepdim=True))

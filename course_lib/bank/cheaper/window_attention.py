@@ -122,7 +122,7 @@ def large(t: Trial) -> None:
     t.gradient(*drawn(t, 5, 3, dtype=torch.float64), 1)
 
 
-@exercise.prop(2, "17 scores a query are needed. How large is your largest tensor?")
+@exercise.prop(2, "Each query needs 17 scores. How large is your largest tensor?")
 def small_bill(t: Trial) -> None:
     """80,000 positions with radius 8 cost no matrix of 80,000 x 80,000; nothing is changed
     in place

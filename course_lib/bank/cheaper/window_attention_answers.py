@@ -74,7 +74,7 @@ def values_the_other_way(q, k, v, radius):
     return (weights.unsqueeze(-1) * v[..., index.flip(-1), :]).sum(-2)
 
 
-@exercise.mistake("By what are scores divided, and has that to do with how many keys there are?")
+@exercise.mistake("By what are scores divided, and does the number of keys matter for it?")
 def root_of_the_window(q, k, v, radius):
     """Scores are divided by the root of the number of keys in the window."""
     T = q.shape[-2]

@@ -22,7 +22,7 @@ def _size(window: int, dilation: int) -> int:
 def samples(t: Trial, x: Tensor, window: int, dilation: int) -> None:
     """Compare which samples there are, in whatever order."""
     got, want = t.call(x, window, dilation), t.want(x, window, dilation)
-    t.expect(isinstance(got, Tensor) and got.dim() == 4, "the result has no four axes")
+    t.expect(isinstance(got, Tensor) and got.dim() == 4, "the result is not a tensor of four axes")
     got, want = (s.flatten(2).sort(-1).values for s in (got, want))
     t.close(got, want, "the sorted samples", note=f"a map of {tuple(x.shape[2:])}")
 
@@ -73,7 +73,7 @@ def small_maps(t: Trial) -> None:
 
 @exercise.prop(0.5, "Pick values out of the map itself, and don't make a new tensor of numbers.")
 def gradients(t: Trial) -> None:
-    """gradients come back to every sample, and half precision stays what it is"""
+    """gradients reach every sample; half precision stays half, and the map unchanged"""
     t.gradient(t.randn(1, 2, 7, 6, dtype=torch.float64), 3, 2)
     x = t.randn(1, 2, 7, 6)
     low, note = t.call(x.half(), 3, 2), "float16, compared to float32"

@@ -31,7 +31,7 @@ exercise = Exercise(
 @exercise.prop(
     1,
     "Which axis of (B, H, L, nW, c) is gone? And if you flatten: channels and windows then lie in"
-    " one row. Which rows are neighbours?",
+    " one row. Which numbers are neighbours?",
 )
 def mean(t: Trial) -> None:
     """mean: over windows, and never over channels"""

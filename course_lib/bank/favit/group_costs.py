@@ -42,7 +42,7 @@ def stages(t: Trial) -> None:
     " stride does not divide it?",
 )
 def larger(t: Trial) -> None:
-    """a larger map: which group's keys grow with it?"""
+    """the global group, on maps that the stride divides"""
     some(t, (0,), 56, 56, 32, 8)
     some(t, (0,), 112, 112, 32, 8)
     some(t, (0, 3), 4 * t.integer(17, 40), 4 * t.integer(17, 40), 64, 4)
@@ -64,7 +64,7 @@ def two_groups(t: Trial) -> None:
 
 @exercise.prop(1, "How many keys are left when all windows are fused?")
 def other_windows(t: Trial) -> None:
-    """other windows"""
+    """windows of another size"""
     window = t.integer(2, 5)
     some(t, (2, 3), window * t.integer(4, 9), window * t.integer(4, 9), 32, 2, window)
     some(t, (1, 3), 4 * window, 5 * window, 24, 1, window=window)

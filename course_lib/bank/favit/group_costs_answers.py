@@ -13,9 +13,9 @@ def reference(
     return cost.reduced, cost.local, cost.dilated, within
 
 
-@exercise.mistake("A stride of r leaves one row of r, and one column of r.")
+@exercise.mistake("A stride of r leaves one row in r. And of the columns?")
 def shrinks_once(rows, columns, d_model, reduction, window=7):
-    """A stride of r leaves one token of r."""
+    """A stride of r leaves one token in r."""
     n = rows * columns
     c, d = (d_model // 8, d_model // 8 * 7) if reduction == 1 else (d_model // 8, d_model // 16 * 7)
     each = 2 * n * window**2

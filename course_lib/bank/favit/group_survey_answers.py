@@ -41,7 +41,7 @@ def only_whole_areas(rows, columns, window, dilation):
     return size, areas, areas * window**2
 
 
-@exercise.mistake("In the image, are all samples of the last area on the map?")
+@exercise.mistake("On the task's line, are all samples of the last area on the map?")
 def all_samples_on_the_map(rows, columns, window, dilation):
     """Every area has all of its samples on the map."""
     size = dilation * (window - 1) + 1

@@ -52,7 +52,7 @@ def direction(t: Trial) -> None:
     t.same(_asking(rows), _units(8), 4)
 
 
-@exercise.prop(1, "The natural logarithm of 20 is 2.996. Who are the queries that choose?")
+@exercise.prop(1, "The natural logarithm of 20 is 2.996. How many queries choose?")
 def how_many(t: Trial) -> None:
     """the logarithm of the number of queries, rounded up, is how many choose"""
     rows = [[0.0] * 6 for _ in range(20)]
@@ -73,10 +73,10 @@ def many(t: Trial) -> None:
 
 
 @exercise.prop(
-    0.5, "With all keys kept, the result is 0, 1, 2, … And ln 1 is 0, yet one key must be chosen."
+    0.5, "With all keys kept, the result is 0, 1, 2, … And ln 1 is 0, yet one query must choose."
 )
 def edges(t: Trial) -> None:
-    """indices ascend; one query, all keys"""
+    """indices are int64 and ascend; one query, all keys"""
     t.same(t.randn(2, 1, 5, 4), t.randn(2, 1, 7, 4), 7, exact=True)
     t.same(t.randn(2, 2, 1, 4), t.randn(2, 2, 7, 4), 3)
 

@@ -79,7 +79,7 @@ def _contrast(t: Trial, name: str, other: str) -> None:
 
 @exercise.prop(1, "Sums in another order differ in their last digit. How do you compare?")
 def mean(t: Trial) -> None:
-    """ "mean": knows no order of windows, and treats every channel alike"""
+    """ "mean": ignores the order of windows, and treats every channel alike"""
     _contrast(t, "mean", "linear")
 
 
@@ -89,7 +89,7 @@ def mean(t: Trial) -> None:
     " windows'?",
 )
 def maximum(t: Trial) -> None:
-    """ "max": knows no order of windows either"""
+    """ "max": ignores the order of windows, too"""
     _contrast(t, "max", "mean")
 
 

@@ -23,7 +23,7 @@ def reference(
     return "select" if nearest.max() < 1e-4 else "linear"
 
 
-@exercise.mistake("Exchange channels, too: which operators don't take it as it is?")
+@exercise.mistake("Exchange channels, too: which results do more than move along?")
 def windows_alone(windows, fused, window_order, fused_windows, channel_order, fused_channels):
     """An operator is known by what it makes of windows in another order."""
     if torch.allclose(fused, fused_windows, atol=1e-4):
@@ -48,11 +48,11 @@ def all_mixing_is_pointwise(
     return "select" if same else "linear"
 
 
-@exercise.mistake("Which other operator doesn't care for the order of windows?")
+@exercise.mistake("Which other operator ignores the order of windows?")
 def unchanged_is_the_mean(
     windows, fused, window_order, fused_windows, channel_order, fused_channels
 ):
-    """Only a mean doesn't care for the order of windows."""
+    """Only a mean ignores the order of windows."""
     L, nW, c = windows.shape
     if not torch.allclose(fused_channels, fused[:, channel_order], atol=1e-4):
         pooled = windows.flatten(1).unflatten(1, (c, nW)).mean(-1)

@@ -24,7 +24,7 @@ def values(t: Trial) -> None:
 
 @exercise.prop(0.5, "Compare with the heads side by side, times w_out.")
 def adds_up(t: Trial) -> None:
-    """the contributions of all heads add up to the output of the layer"""
+    """contributions add up to the layer's output, and each comes from its head alone"""
     heads, w_out = t.randn(2, 4, 3, 3), t.randn(12, 12)
     parts = t.a_tensor(t.call(heads, w_out), (2, 4, 3, 12))
     t.close(parts.sum(1), heads.transpose(1, 2).flatten(2) @ w_out, "their sum")

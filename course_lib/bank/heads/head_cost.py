@@ -32,7 +32,7 @@ def _agree(t: Trial, place: int, *args: Any) -> None:
 
 
 @exercise.prop(
-    0.5, "Which matrices does the layer hold, and how many columns has each of them for one head?"
+    0.5, "Which matrices does the layer hold, and how many columns does each have for one head?"
 )
 def parameters(t: Trial) -> None:
     """parameters without bias, for any width and number of heads"""

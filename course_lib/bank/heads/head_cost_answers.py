@@ -11,7 +11,7 @@ def reference(
     return parameters, batch * products, batch * n_heads * n_queries * n_keys
 
 
-@exercise.mistake("How many channels does one head get its queries from, and how many has it?")
+@exercise.mistake("From how many channels are a head's queries made, and how wide are they?")
 def full_width_heads(d_model, n_heads, n_queries, n_keys, batch=1, bias=False):
     """Each head has projections of the full width, so heads multiply the parameters."""
     size = 4 * n_heads * (d_model**2 + bias * d_model)
@@ -44,7 +44,7 @@ def each_head_works_in_full(d_model, n_heads, n_queries, n_keys, batch=1, bias=F
     return size, batch * work, batch * n_heads * n_queries * n_keys
 
 
-@exercise.mistake("Has each head a map of its own, or do they share one?")
+@exercise.mistake("Does each head have its own map, or do they share one?")
 def one_map(d_model, n_heads, n_queries, n_keys, batch=1, bias=False):
     """What is cut into heads costs no more memory than one head."""
     size = 4 * d_model**2 + 4 * bias * d_model
@@ -60,7 +60,7 @@ def all_from_queries(d_model, n_heads, n_queries, n_keys, batch=1, bias=False):
     return size, batch * work, batch * n_heads * n_queries * n_keys
 
 
-@exercise.mistake("Two products are made with every weight's place. Which one is missing?")
+@exercise.mistake("Weights are computed, then used. Which of these two products is missing?")
 def scores_only(d_model, n_heads, n_queries, n_keys, batch=1, bias=False):
     """Once the weights are there, using them costs nothing."""
     size = 4 * d_model**2 + 4 * bias * d_model

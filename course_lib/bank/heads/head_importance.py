@@ -70,7 +70,7 @@ def harmful(t: Trial) -> None:
     useful, noise = t.randn(16, 3) + 2, 0.5 * t.randn(16, 3) - 4
     parts = torch.stack([useful, noise], dim=1)
     got, _ = _two(t, parts, useful + 0.1 * t.randn(16, 3))
-    t.expect(got[1] < 0 < got[0], "expected a negative importance of the head that only adds noise")
+    t.expect(got[1] < 0 < got[0], "the noisy head is not below 0, or the useful one not above")
 
 
 @exercise.prop(

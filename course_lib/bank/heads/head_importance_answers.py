@@ -27,7 +27,7 @@ def importance_adds_up(contributions, target):
     return alone, pairs + torch.diag(alone)
 
 
-@exercise.mistake("You measure how steeply the error rises at first. How far is the way to none?")
+@exercise.mistake("You measure how steeply the error rises at first. Is its rise a straight line?")
 def slope(contributions, target):
     """The gradient with respect to a head's factor tells what its removal does."""
     rest = contributions.sum(1) - target

@@ -86,7 +86,7 @@ def _two(t: Trial, *args: object) -> tuple[Tensor, Tensor]:
     return output, weights
 
 
-@exercise.prop(1.5, "The mask broadcasts to (B, H, T, S), just as the scores of all heads are.")
+@exercise.prop(1.5, "The mask broadcasts to (B, H, T, S), the shape of all heads' scores.")
 def mask(t: Trial) -> None:
     """a mask for each sentence, or for each head, hides what it says"""
     # Against the answer's own weights without a mask: whether these are right is asked above.

@@ -81,10 +81,10 @@ def one_mind(x, memory, w_q, w_k, w_v, w_out, n_heads, mask=None):
     return out.transpose(1, 2).flatten(2) @ w_out, weights
 
 
-@exercise.mistake("Who is looked at: x, or the memory?")
+@exercise.mistake("What is searched: x, or the memory?")
 @changed(right, ("memory @ w_k", "x @ w_k"))
 def looks_at_itself():
-    """Only the values come from the memory; who is alike is found out among the tokens of x."""
+    """Only the values come from the memory; queries and keys are both made from x."""
 
 
 @exercise.mistake("The docstring gives the shape of each projection: which axis meets the tokens?")

@@ -76,7 +76,7 @@ exercise = Exercise(
     0.5, "For each query: where is its largest weight, and how far from the query is that?"
 )
 def neighbours(t: Trial) -> None:
-    """finds heads that look at the previous token, the next one, or themselves"""
+    """finds heads that look at the previous, the next or the same token"""
     kinds = [_offset(n - 1) for n in t.permutation(3).tolist()]
     T = t.integer(10, 14)
     t.same(_maps(t, T, [T] * 3, [*kinds, _nothing], 0.97), torch.tensor([T] * 3))

@@ -51,7 +51,7 @@ def large(t: Trial) -> None:
     t.same(scores)
 
 
-@exercise.prop(0.5, "Which axis are the keys? Count it from the end.")
+@exercise.prop(0.5, "Which axis has the keys? Count it from the end.")
 def axes(t: Trial) -> None:
     """batches and heads before the keys, and gradients"""
     scores = t.randn(2, 3, 4, 5)

@@ -11,9 +11,9 @@ def reference(scores: Tensor) -> tuple[Tensor, Tensor]:
     return sparsity_measure(scores) - log_n, (log_weights.exp() * log_weights).sum(-1) + log_n
 
 
-@exercise.mistake("In `KL(A ‖ B)`, by which of the two are the logarithms averaged?")
+@exercise.mistake("In `KL(A ‖ B)`, under which of the two are the logarithms averaged?")
 def swapped(scores):
-    """The first distribution of a divergence is the one that it is measured from."""
+    """KL(A ‖ B) is a mean under B."""
     log_p = scores.log_softmax(-1)
     log_n = math.log(scores.shape[-1])
     return (log_p.exp() * log_p).sum(-1) + log_n, -log_p.mean(-1) - log_n
@@ -45,7 +45,7 @@ def bits(scores):
 
 @exercise.mistake("U gives each key 1/S. Is the factor in your first sum?")
 def sum_over_keys(scores):
-    """The divergence from the uniform distribution adds up what the keys miss."""
+    """KL(U ‖ P) is a plain sum over the keys."""
     log_p = scores.log_softmax(-1)
     log_n = math.log(scores.shape[-1])
     return (-log_p - log_n).sum(-1), (log_p.exp() * log_p).sum(-1) + log_n
@@ -61,7 +61,7 @@ def one_for_both(scores):
 
 @exercise.mistake("Is the entropy large or small for sharp weights?")
 def entropy(scores):
-    """How far weights are from uniform is their entropy."""
+    """Entropy says how far weights are from uniform."""
     log_p = scores.log_softmax(-1)
     return -log_p.mean(-1) - math.log(scores.shape[-1]), -(log_p.exp() * log_p).sum(-1)
 

@@ -9,7 +9,7 @@ exercise = Exercise(
     outcomes=("informer.protocol",),
     severe={
         "nothing_before_the_split": "no row of the split but the last ones is a target",
-        "overlap": "targets are inputs, so no window is one to forecast with",
+        "overlap": "the first target of each window is its last input",
     },
     example=lambda t: (t.randn(40, 2, dtype=torch.float64), 20, 0, 9, 6, 3),
     returns=("the inputs", "the targets"),
@@ -35,7 +35,7 @@ def _windows(t: Trial, *args: object) -> Tensor:
     """Inputs and targets of each window in one row, of however many windows there are."""
     got, want = t.parts(t.call(*args)), t.want(*args)
     for g, w, what in zip(got, want, exercise.returns, strict=True):
-        t.expect(len(got[0]) > 0 and g.ndim == 3, f"{what} are no windows (N, rows, columns)")
+        t.expect(len(got[0]) > 0 and g.ndim == 3, f"{what} are not windows (N, rows, columns)")
         t.a_tensor(g, (len(got[0]), *w.shape[1:]), what)
     return torch.cat(got, dim=1)
 
@@ -66,7 +66,7 @@ def _which(t: Trial, note: str, *args: object) -> None:
 
 @exercise.prop(1.5, "Add 100 to the rows of the test. Should anything before them change?")
 def scaled(t: Trial) -> None:
-    """each column is standardised by what the training rows know"""
+    """each column is standardised by the training rows' mean and deviation"""
     n, seq_len, pred_len = t.integer(20, 26), t.integer(4, 6), t.integer(2, 4)
     values = _series(t, 50, t.integer(2, 4))
     _digits(t, values, n, 30, 32 + pred_len, seq_len, pred_len)
@@ -81,9 +81,9 @@ def consecutive(t: Trial) -> None:
     both = _windows(t, values, 30, 30, 50, seq_len, pred_len)
     t.expect(len(both) > pred_len, f"there are {len(both)} windows, expected one for each row")
     # Against each other: the scale and the ends of the split are asked apart.
-    t.close(both[1:, :-1], both[:-1, 1:], "a window but its last row", note="against the next")
+    t.close(both[1:, :-1], both[:-1, 1:], "a window without its last row", note="against the next")
     t.expect((both[:, 1:] != both[:, :-1]).any(-1).all(), "a row comes twice in a window")
-    t.expect((both[1:] != both[:-1]).any(), "all windows are one")
+    t.expect((both[1:] != both[:-1]).any(), "all windows are equal")
 
 
 @exercise.prop(

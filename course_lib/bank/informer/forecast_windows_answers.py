@@ -82,7 +82,7 @@ def unbiased(values, n_train, first, last, seq_len, pred_len):
     return both[:, :seq_len], both[:, seq_len:]
 
 
-@exercise.mistake("In which precision is the mean taken off? Try values around ten million.")
+@exercise.mistake("In which precision is the mean subtracted? Try values around ten million.")
 def rounded_first(values, n_train, first, last, seq_len, pred_len):
     """What ends in single precision may begin in it."""
     values = values.float()

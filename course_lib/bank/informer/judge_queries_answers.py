@@ -15,7 +15,7 @@ def reference(q: Tensor, k: Tensor, samples: Tensor) -> Tensor:
 
 @exercise.mistake("How many numbers are in your sum? By how many do you divide it?")
 def divided_by_all_keys(q, k, samples):
-    """The mean is over all keys, whatever was sampled."""
+    """The sum over the sample is divided by the number of keys."""
     scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5
     return scores.amax(-1) - scores.sum(-1) / k.shape[-2]
 
@@ -27,7 +27,7 @@ def unscaled(q, k, samples):
     return scores.amax(-1) - scores.mean(-1)
 
 
-@exercise.mistake("Try a sample of one key: the largest less the mean is 0. What is yours?")
+@exercise.mistake("Try three equal scores: the largest less the mean is 0. What is yours?")
 def exact_formula(q, k, samples):
     """The sampled measure is the exact one, computed on the sample."""
     scores = (q.unsqueeze(-2) * k[..., samples, :]).sum(-1) / q.shape[-1] ** 0.5

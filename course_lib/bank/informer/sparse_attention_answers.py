@@ -77,7 +77,7 @@ def mean_of_the_whole():
 
 @exercise.mistake("Sum up a row of your weights after the later keys are gone.")
 def masked_after_the_softmax(q, k, v, measure, factor=5, causal=False):
-    """Weights of later keys are set to 0."""
+    """Setting the weights of later keys to 0 is enough."""
     T = len(q)
     visible = torch.ones(T, T).tril() if causal else torch.ones(T, T)
     weights = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) * visible

@@ -67,7 +67,7 @@ def ends(t: Trial) -> None:
 
 @exercise.prop(0.5, "One source word for each target word cannot say that two words became one.")
 def threshold(t: Trial) -> None:
-    """with a threshold, every pair with at least that weight is linked: many, one or none a word"""
+    """with a threshold, every pair of at least that weight is linked: many, one or none per word"""
     # Only where the rate has to be 0: its formula is asked above.
     order = t.permutation(4).tolist()
     weights = torch.zeros(3, 4)

@@ -14,7 +14,7 @@ exercise = Exercise(
 
 @exercise.prop(1, "For one query, what must sum to 1? Then average the values with it.")
 def values(t: Trial) -> None:
-    """without padding, weights are a softmax over the keys and the context is their average"""
+    """without padding, weights are a softmax over the keys, and the context averages the values"""
     words, width = t.integer(4, 6), t.integer(1, 3)
     t.same(t.randn(2, 3, words), t.randn(2, words, width), torch.tensor([words, words]))
 

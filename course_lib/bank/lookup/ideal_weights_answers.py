@@ -47,7 +47,7 @@ def softmax_of_links():
     """A softmax over the links turns them into attention."""
 
 
-@exercise.mistake("Which source word does the target word translate that has no link?")
+@exercise.mistake("Which source word does a target word without a link translate?")
 @changed(right, (").clamp(min=1)", ")"))
 def every_word_has_a_source():
     """Every target word translates some source word."""

@@ -81,7 +81,7 @@ def nothing_to_do(t: Trial) -> None:
 
 @exercise.prop(0.5, "What is the limit of the largest weight if two keys share the best score?")
 def ties(t: Trial) -> None:
-    """keys that match equally well cannot be told apart: the scale is infinite"""
+    """of two equally good keys neither reaches 0.5: from there on, the scale is infinite"""
     # Halves and quarters, so that the two best scores are equal to the last bit. The third key is
     # the farthest and looks the other way: no measure takes it for the best.
     best = 0.5 * t.integers(1, 4, 2)
@@ -96,7 +96,7 @@ def ties(t: Trial) -> None:
     )
 
 
-@exercise.prop(1, "Does your search end before the answer? Let it grow until it is beyond it.")
+@exercise.prop(1, "Does your search end before the answer? Widen it until it holds the answer.")
 def sizes(t: Trial) -> None:
     """a query twice as long needs half the scale, and any size of number is found"""
     query, keys = spread(t, 4, 3)

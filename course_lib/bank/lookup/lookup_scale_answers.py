@@ -53,9 +53,7 @@ def not_normalised(query, keys, least):
     return high
 
 
-@exercise.mistake(
-    "Which of two keys does attention prefer: the nearest, or the longest on its side?"
-)
+@exercise.mistake("Does attention see how far a key is from the query, or only their product?")
 def nearest_key(query, keys, least):
     """The best match is the key at the smallest distance from the query."""
     scores = keys.double() @ query.double()

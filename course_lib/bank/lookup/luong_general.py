@@ -25,9 +25,7 @@ def widths(t: Trial) -> None:
     t.same(t.randn(3, 1, wide), t.randn(3, 2, 1), t.randn(wide, 1), note="keys of width 1")
 
 
-@exercise.prop(
-    0.5, "Is anything in your function that bends or normalises? Weights come a step later."
-)
+@exercise.prop(0.5, "Does anything in your function bend or normalise? Weights come a step later.")
 def linear(t: Trial) -> None:
     """a score is linear in the query: twice the query, twice the score"""
     query, keys, weight = t.randn(2, 3, 4), t.randn(2, 5, 4), t.randn(4, 4)

@@ -86,9 +86,7 @@ def order(t: Trial) -> None:
     t.close(after[0], t.a_tensor(before[0], (2, 2, 6), "logits"), "the logits", note="likewise")
 
 
-@exercise.prop(
-    0.5, "Each query has a row of weights of its own. What else, or which earlier call, counts?"
-)
+@exercise.prop(0.5, "Does any row of your weights depend on other queries, or on an earlier call?")
 def word_by_word(t: Trial) -> None:
     """word by word as all at once, and no call leaves a trace in a later one"""
     hidden, states, *rest = _sizes(t, [4, t.integer(2, 3)], queries=3)

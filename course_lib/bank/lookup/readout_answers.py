@@ -44,7 +44,7 @@ def weight_transposed(context, hidden, weight):
 
 @exercise.mistake("How often does the formula bend, and what has been joined by then?")
 def bent_twice(context, hidden, weight):
-    """What comes out of a network has been bent, so both are before they are joined, too."""
+    """Everything in a network passes through tanh, both vectors before they are joined, too."""
     return F.linear(torch.cat([context.tanh(), hidden.tanh()], dim=-1), weight).tanh()
 
 

@@ -29,7 +29,7 @@ def _input(t: Trial) -> tuple[Tensor, Tensor]:
     scores = numbers(scores, 3, "scores")
     B, T, S = scores.shape
     if T != S:
-        raise Wrong(f"scores has shape {(B, T, S)}: as many queries as keys are asked for")
+        raise Wrong(f"scores has shape {(B, T, S)}, expected as many queries as keys")
     found = numbers(lengths, 1, "lengths")
     if len(found) != B:
         raise Wrong(f"lengths has {len(found)} numbers for {B} sentences")

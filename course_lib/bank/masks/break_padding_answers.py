@@ -26,7 +26,7 @@ def both_padded():
     return torch.zeros(2, 2, 2), torch.tensor([1, 1])
 
 
-@exercise.mistake("Run the second function on your batch: what would its author have seen?")
+@exercise.mistake("Run `one_table` on your batch: what would its author have seen?")
 def one_more_word():
     """A batch may have any number of sentences, whatever the number of words."""
     return torch.zeros(2, 3, 3), torch.tensor([3, 1])
@@ -34,7 +34,7 @@ def one_more_word():
 
 @exercise.mistake("Which weight does a key with a score of -100 get if nothing hides it?")
 def hidden_by_scores():
-    """The value at a padded key doesn't matter for the test."""
+    """The score at a padded key doesn't matter for the test."""
     return torch.tensor([[[0.0, -100], [0, -100]], [[0, -100], [0, -100]]]), torch.tensor([2, 1])
 
 

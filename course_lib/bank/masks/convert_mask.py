@@ -42,8 +42,8 @@ def integers(t: Trial) -> None:
 def to_additive_mask(t: Trial) -> None:
     """to the additive convention: float32, exactly 0 or -inf, never NaN"""
     keep = t.keep_mask(2, 1, 4, 4)
-    t.same(keep, "keep", "additive", 4)
-    t.same(~keep, "blocked", "additive", 4)
+    t.same(keep, "keep", "additive", 4, exact=True)
+    t.same(~keep, "blocked", "additive", 4, exact=True)
 
 
 @exercise.prop(
@@ -65,8 +65,8 @@ def from_additive_mask(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "A sequence of length 3 has its last token at which index? And how many columns has the mask"
-    " of lengths 1 and 2, if `max_len` is 4?",
+    "A sequence of length 3 has its last token at which index? And how wide is the mask of lengths"
+    " 1 and 2, if `max_len` is 4?",
 )
 def lengths(t: Trial) -> None:
     """from and to lengths, (B,) for (B, S), empty and full sequences too; S is `max_len`"""

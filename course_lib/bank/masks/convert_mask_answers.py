@@ -94,7 +94,7 @@ def nonzero_is_true(mask, source, target, max_len):
     return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
 
 
-@exercise.mistake("Look at a tokenizer's attention_mask: are there more ones where the words are?")
+@exercise.mistake("Look at a tokenizer's attention_mask: do its ones mark words or padding?")
 @changed(
     right,
     ('~mask if source == "blocked" else mask.bool()', 'mask if source == "keep" else mask == 0'),
@@ -122,7 +122,7 @@ def counts_wherever(mask, source, target, max_len):
     return {"keep": keep, "blocked": ~keep, "integers": keep.long()}[target]
 
 
-@exercise.mistake("Convert the lengths 1 and 2 with `max_len` 4. How many columns has the mask?")
+@exercise.mistake("Convert the lengths 1 and 2 with `max_len` 4. How wide is the mask?")
 @changed(right, ("(max_len", "(int(mask.max())"))
 def as_long_as_the_longest():
     """The longest sequence of a batch has no padding."""

@@ -28,7 +28,7 @@ def _full(t: Trial) -> tuple[Tensor, int]:
 
 @exercise.prop(
     1.5,
-    "Which places have the number of the same document? Which of these come no later?",
+    "Which places belong to the same document? Which of these come no later?",
 )
 def apart(t: Trial) -> None:
     """in a row without padding each document has a causal triangle of its own"""

@@ -73,7 +73,7 @@ def causal_looks_ahead(T, radius, causal=False):
 
 @exercise.mistake("How far off is the farthest key that a query in the middle of your mask sees?")
 def one_too_wide(T, radius, causal=False):
-    """A radius says how many keys lie between the query and the first that is hidden."""
+    """A radius says how many keys lie between the query and the last that is visible."""
     distance = torch.arange(T)[:, None] - torch.arange(T)
     keep = distance.abs() <= radius + 1
     return keep & (distance >= 0) if causal else keep

@@ -13,7 +13,7 @@ def reference(predicted: Tensor, sure: Tensor, possible: Tensor) -> tuple[float,
     return precision, recall, alignment_error_rate(predicted, sure, possible)
 
 
-@exercise.mistake("A link that is only possible is drawn. Whom does that harm?")
+@exercise.mistake("A link that is only possible is drawn. What should that cost?")
 def possible_is_wrong(predicted, sure, possible):
     """A link that is not sure is an error."""
     hits, drawn, wanted = (int(x.sum()) for x in (predicted & sure, predicted, sure))
@@ -24,7 +24,7 @@ def possible_is_wrong(predicted, sure, possible):
     )
 
 
-@exercise.mistake("A link that is only possible is left out. Whom does that harm?")
+@exercise.mistake("A link that is only possible is left out. What should that cost?")
 def all_possible_wanted(predicted, sure, possible):
     """Every possible link has to be found."""
     fair = sure | possible
@@ -36,7 +36,7 @@ def all_possible_wanted(predicted, sure, possible):
     )
 
 
-@exercise.mistake("Write both formulas with their counts. Do they come to the same?")
+@exercise.mistake("Write both formulas with their counts. Are they the same?")
 def harmonic_mean(predicted, sure, possible):
     """The error rate is 1 minus the F measure of precision and recall."""
     fair = sure | possible
@@ -50,7 +50,7 @@ def harmonic_mean(predicted, sure, possible):
 
 @exercise.mistake("A sentence of three links and one of forty: does each of them count as much?")
 def mean_of_sentences(predicted, sure, possible):
-    """The rate of a corpus is the mean of its sentences' rates."""
+    """A corpus's scores are the means of its sentences' scores."""
     found = []
     for a, s, p in zip(predicted, sure, sure | possible, strict=True):
         drawn, wanted = int(a.sum()), int(s.sum())
@@ -79,9 +79,9 @@ def only_marked(predicted, sure, possible):
     )
 
 
-@exercise.mistake("Which of the two is asked of the links drawn, and which of the sure ones?")
+@exercise.mistake("Which of the two divides by the links drawn, which by the sure ones?")
 def swapped(predicted, sure, possible):
-    """Precision is the share of true links that were found, recall the share of found ones."""
+    """Precision asks how many true links were drawn, recall how many drawn links are true."""
     fair = sure | possible
     drawn, wanted = int(predicted.sum()), int(sure.sum())
     strict_hits, hits = int((predicted & sure).sum()), int((predicted & fair).sum())
@@ -95,7 +95,7 @@ def swapped(predicted, sure, possible):
 
 @exercise.mistake("Most cells of a matrix are empty in every alignment. What do you count them as?")
 def accuracy_of_cells(predicted, sure, possible):
-    """An error is a cell in which prediction and truth differ."""
+    """The error rate is the share of all cells that are wrong."""
     fair = sure | possible
     drawn, wanted = int(predicted.sum()), int(sure.sum())
     wrong = int((predicted & ~fair).sum() + (sure & ~predicted).sum())

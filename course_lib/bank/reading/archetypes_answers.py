@@ -103,7 +103,7 @@ def exactly_uniform(weights):
 
 
 @exercise.mistake(
-    "A column, a diagonal and content: the entropy of all three is low. What else is?"
+    "Vertical, diagonal and heterogeneous maps all have low entropy. How do they differ?"
 )
 def by_entropy(weights):
     """How widely a head spreads its attention says what kind it is."""
@@ -137,9 +137,7 @@ def block_is_a_wide_band(weights):
     return found
 
 
-@exercise.mistake(
-    "Name a map of each kind that your rule would call so. Is there one for all five?"
-)
+@exercise.mistake("Which of the five names does your rule never return?")
 def no_remainder(weights):
     """Every map is one of the four regular kinds, whichever comes nearest."""
     found = []

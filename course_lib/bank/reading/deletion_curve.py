@@ -82,7 +82,7 @@ def _hidden(t: Trial) -> None:
     alike = (t.randn(2, 1, 4) + 0.5).expand(2, 5, 4).clone()
     curve = t.a_tensor(t.call(alike, query, readout, importance, present), (6, 2))
     some = curve[1:5]
-    t.close(some, some[:1].expand(4, 2), "the answer while some of five tokens alike are hidden")
+    t.close(some, some[:1].expand(4, 2), "the answer while some of five equal tokens are hidden")
     t.expect((some[:, 0] != some[:, 1]).all(), "two sentences have the same answer")
 
 
@@ -109,9 +109,7 @@ def most_important(t: Trial) -> None:
     t.close(got[1], t.want(*args)[1], "the second point")
 
 
-@exercise.prop(
-    0.75, "`argsort` says which token comes at a place of the order. Which place has a token?"
-)
+@exercise.prop(0.75, "`argsort` gives each place's token. Do you need that, or each token's place?")
 def in_order(t: Trial) -> None:
     """token after token in the order of importance"""
     t.same(*_sample(t, [5, 5, 5]))
@@ -124,7 +122,7 @@ def in_order(t: Trial) -> None:
     " its padding has? And if no sentence fills all 7 places?",
 )
 def padded(t: Trial) -> None:
-    """padding is never taken away, shorter sentences stay where they end, T + 1 points for all"""
+    """padding is never taken away, shorter sentences keep their last value, T + 1 points for all"""
     # Against the answer's own curve of each sentence alone.
     for lengths, left in (([4, 7, 6], False), ([4, 7, 6], True), ([4, 5, 7], False)):
         x, query, readout, importance, present = _sample(t, lengths, left)

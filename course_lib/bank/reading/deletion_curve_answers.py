@@ -59,7 +59,7 @@ def order_as_rank():
 @exercise.mistake("In a batch with a shorter sentence: which tokens do your first steps remove?")
 @changed(right, (".masked_fill(~present, -torch.inf).", "."))
 def padding_takes_part():
-    """Padding is hidden anyway, so that taking it away does no harm."""
+    """Padding is hidden anyway, so taking it away does no harm."""
 
 
 @exercise.mistake("After the second step: how many tokens are missing in what you measure?")
@@ -78,7 +78,7 @@ def insertion():
     """Showing the most important tokens first measures the same as hiding them first."""
 
 
-@exercise.mistake("Two sentences of a batch differ in their most important word. Do yours?")
+@exercise.mistake("Two sentences of a batch differ in their most important word. Does your order?")
 def one_order_for_all(x, query, readout, importance, present):
     """The order of a batch is that of the mean importance of its places."""
     mean = importance.masked_fill(~present, 0.0).sum(0) / present.sum(0)

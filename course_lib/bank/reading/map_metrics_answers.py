@@ -27,7 +27,7 @@ def right(weights, mask, radius=1):
     return tuple((r * c).sum(-1) / c.sum(-1) for r, c in zip(rows, counts, strict=True))
 
 
-@exercise.mistake("Which keys may the third query of a causal model see? That is where it ends.")
+@exercise.mistake("Which keys may the third query of a causal model see? Can it reach ln T?")
 @changed(right, ("mask.sum(-1)[:, None].clamp(min=2).log(", "math.log(len(own)"))
 def all_keys():
     """The largest entropy is ln T for every query."""
@@ -54,7 +54,7 @@ def padding_counts(weights, mask, radius=1):
 
 @exercise.mistake("A query that sees one key has entropy 0. Is the head therefore sharp?")
 def no_choice_counts(weights, mask, radius=1):
-    """A query with a single visible key is a query of entropy 0."""
+    """A query with a single visible key counts with entropy 0."""
     counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
     apart = own - own[:, None]
     entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()
@@ -79,7 +79,7 @@ def band_without_its_ends():
 
 @exercise.mistake("Ten queries look everywhere, one at a single key. Is the head sharp?")
 def largest_of_the_map(weights, mask, radius=1):
-    """How sharp a head is its largest weight says."""
+    """Its largest weight says how sharp a head is."""
     counted, own = mask.any(-1)[:, None], torch.arange(weights.shape[-1])
     choice, apart = counted & (mask.sum(-1)[:, None] > 1), own - own[:, None]
     entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1)[:, None].clamp(min=2).log()

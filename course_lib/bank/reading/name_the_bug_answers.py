@@ -21,7 +21,7 @@ def reference(weights: Tensor, mask: Tensor) -> str:
     return "dropout" if (weights[visible] == 0).any() else "mask after softmax"
 
 
-@exercise.mistake("Rows sum to 1 under an inverted mask, too. Where do they put it?")
+@exercise.mistake("Rows sum to 1 under an inverted mask, too. Where is their weight?")
 def rows_sum_to_one(weights, mask):
     """A map whose rows sum to 1 is sound."""
     weights = weights.float()
@@ -38,7 +38,7 @@ def rows_sum_to_one(weights, mask):
 
 @exercise.mistake("Finite fill or sound? Rows without a visible key tell. Do you look at them?")
 def empty_rows_left_out(weights, mask):
-    """What a query attends to that may see nothing need not be looked at."""
+    """The weights of a query that may see nothing need not be checked."""
     weights = weights.float()
     asks = mask.any(-1)[:, None].expand(weights.shape[:-1])
     hidden = (weights * ~mask[:, None]).sum(-1)
@@ -53,7 +53,7 @@ def empty_rows_left_out(weights, mask):
     return "dropout" if (weights[visible] == 0).any() else "mask after softmax"
 
 
-@exercise.mistake("Only some rows attend where they may not. Which, and would an inverted mask?")
+@exercise.mistake("Only some rows attend where they may not. Does an inverted mask stop there?")
 def any_leak_is_inverted(weights, mask):
     """Weight on a hidden key means that the mask was read the wrong way round."""
     weights = weights.float()
@@ -104,7 +104,7 @@ def exactly_one(weights, mask):
     return "dropout" if (weights[visible] == 0).any() else "mask after softmax"
 
 
-@exercise.mistake("In a row of a causal map some weights are 0 by right. Did you leave those out?")
+@exercise.mistake("In a row of a causal map some weights are rightly 0. Did you leave those out?")
 def zeros_everywhere(weights, mask):
     """A weight of 0 was dropped."""
     weights = weights.float()
@@ -122,7 +122,7 @@ def zeros_everywhere(weights, mask):
     return "dropout" if (weights == 0).any() else "mask after softmax"
 
 
-@exercise.mistake("A row can lose weight to dropout and still not exceed 1. What does not change?")
+@exercise.mistake("Dropout may leave a row below 1, too. Which sign does it always leave?")
 def dropout_exceeds_one(weights, mask):
     """Dropout shows in rows that sum to more than 1."""
     weights = weights.float()

@@ -55,7 +55,7 @@ def _heads(t: Trial, losses: Tensor, n_spare: int, note: str = "") -> None:
         raise Wrong(f"heads is {kind(heads)}, expected a list")
     t.expect(
         sorted(heads) == want,
-        f"{note + ': ' if note else ''}without heads {want} less is lost than without {heads}",
+        f"{note + ': ' if note else ''}removed are heads {heads}, expected {want}",
     )
 
 
@@ -66,7 +66,7 @@ def alone(t: Trial) -> None:
 
 
 @exercise.prop(
-    1.5, "Three differences to the loss of the whole layer: of the pair, of the one, of the other."
+    1.5, "Three differences from the whole layer's loss: of the pair, of the one, of the other."
 )
 def excess(t: Trial) -> None:
     """excess: what a pair is worth beyond the worth of its two heads, 0 on the diagonal"""
@@ -74,9 +74,9 @@ def excess(t: Trial) -> None:
     t.close(table, table.T.clone(), "excess and its transpose")
 
 
-@exercise.prop(0.5, "The smallest of the losses with one index at 0.")
+@exercise.prop(0.5, "Which entries of `losses` have one head silenced?")
 def one_head(t: Trial) -> None:
-    """one head: that without which least is lost"""
+    """one head: removing it costs least"""
     _heads(t, _losses(t, 4), 1)
     # Even if that lowers the loss.
     losses = _losses(t, 4)
@@ -86,7 +86,7 @@ def one_head(t: Trial) -> None:
 
 @exercise.prop(1.5, "Two heads that stand in for each other are each worth little. And both?")
 def several_heads(t: Trial) -> None:
-    """several heads: those without which least is lost together"""
+    """several heads: removing them together costs least"""
     losses, _ = _traps(t)
     for n in (2, 3):
         _heads(t, losses, n, f"{n} heads of 5")

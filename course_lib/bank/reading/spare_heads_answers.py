@@ -38,9 +38,9 @@ def least_worth_first(losses, n_spare):
     return alone, excess, sorted(alone.argsort()[:n_spare].tolist())
 
 
-@exercise.mistake("You never take back a choice. Is the best pair always one with the best head?")
+@exercise.mistake("You never take back a choice. Must the cheapest pair contain the cheapest head?")
 def one_after_another(losses, n_spare):
-    """Removing the best head again and again ends at the best set."""
+    """Removing the cheapest head again and again ends at the cheapest set."""
     H = losses.ndim
 
     def without(*heads):
@@ -105,7 +105,7 @@ def ones_are_silent():
     """An index of 1 silences a head."""
 
 
-@exercise.mistake("Your table says what a pair is worth. What was asked is how much more that is.")
+@exercise.mistake("Your table says what a pair is worth. Which part of that is excess?")
 @changed(right, (") - alone[i] - alone[j]", ")"))
 def pairs_themselves():
     """How a pair interacts is how much is lost without both."""
@@ -121,7 +121,7 @@ def savings():
 
 @exercise.mistake("If removing a head helps, is it worth more than 0?")
 def size_of_change(losses, n_spare):
-    """A head matters as much as the loss moves without it, to either side."""
+    """A head matters as much as the loss moves without it, up or down."""
     from itertools import combinations
 
     H = losses.ndim

@@ -61,7 +61,7 @@ def variance(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "`x` may have axes that `p` has not. Which product makes them meet? And a score with no token"
+    "`x` may have axes that `p` lacks. Which product makes them meet? And a score with no token"
     " in it: does it differ from sentence to sentence?",
 )
 def shapes(t: Trial) -> None:

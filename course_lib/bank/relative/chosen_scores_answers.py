@@ -40,7 +40,7 @@ def width_of_the_model(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
     return total / math.sqrt(len(terms) * x.shape[-1])
 
 
-@exercise.mistake("In 'tp', who is the query: the token or the position?")
+@exercise.mistake("In 'tp', which is the query: the token or the position?")
 def key_first(x, p, w_q, w_k, terms=("tt", "tp", "pt", "pp")):
     """The first letter of a term is the key."""
     queries, keys = {"t": x @ w_q, "p": p @ w_q}, {"t": x @ w_k, "p": p @ w_k}

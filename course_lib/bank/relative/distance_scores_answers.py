@@ -30,7 +30,7 @@ def query_minus_key(q, table):
 
 @exercise.mistake("Print `q @ table.mT` for queries that are all alike. Which entries do you want?")
 def not_shifted(q, table):
-    """The first T columns are those of the keys."""
+    """The last T columns are those of the keys."""
     return (q @ table.mT)[..., q.shape[-2] - 1 :]
 
 

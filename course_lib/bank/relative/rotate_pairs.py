@@ -38,9 +38,7 @@ def by_distance(t: Trial) -> None:
     t.expect(other > 1e-3, "the score is the same at distance 0: nothing has been turned")
 
 
-@exercise.prop(
-    1, "Which channels make up the pairs, and how wide is what the exponents are a share of?"
-)
+@exercise.prop(1, "Which channels make up the pairs, and by which width are the exponents divided?")
 def some_channels(t: Trial) -> None:
     """with `d_rotary`, the first channels turn and the others rest"""
     # Against the answer's own turn of these channels alone.

@@ -36,7 +36,7 @@ def all_turn(weight, n_heads, d_rotary=None):
     return torch.cat([head[order] for head in weight.split(d_head)])
 
 
-@exercise.mistake("Which axis of an `nn.Linear`'s weight are the channels that it makes?")
+@exercise.mistake("Which axis of an `nn.Linear`'s weight holds the channels that it makes?")
 def columns(weight, n_heads, d_rotary=None):
     """A projection's output channels are the columns of its weight."""
     d_head = weight.shape[-1] // n_heads

@@ -77,7 +77,7 @@ def favourite_alone(weights, grid, n_prefix=1, patch_size=1.0):
     return far.mean(-1) * patch_size
 
 
-@exercise.mistake("Your number has the right unit for patches. What is asked for is in pixels.")
+@exercise.mistake("Your distance is in patches. In which unit is it asked for?")
 @changed(right, (") * patch_size", ")"))
 def in_patches():
     """A distance is the same number whatever the size of a patch."""

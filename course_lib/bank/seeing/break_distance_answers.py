@@ -19,7 +19,7 @@ def no_line_break():
     return 2, 3, 1, 4
 
 
-@exercise.mistake("Where are the first and the last patch of a line after a step to the right?")
+@exercise.mistake("In a single line, which distance can `by_rows` get wrong?")
 def one_line():
     """In a single row there is most to be mixed up."""
     return 1, 6, 1, 4

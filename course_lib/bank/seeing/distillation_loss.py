@@ -32,7 +32,7 @@ def hard(t: Trial) -> None:
 
 @exercise.prop(1, "Divide both by the temperature; the teacher's distribution is what is aimed at.")
 def soft(t: Trial) -> None:
-    """soft: the student's distribution is drawn to the teacher's, both at the temperature"""
+    """soft: τ² times KL(teacher ‖ student), both at the temperature"""
     for temperature in (1.0, 2.0, 5.0, None):
         student, teacher, labels = _batch(t)
         more = ("soft", 0.5) if temperature is None else ("soft", 0.5, temperature)
@@ -42,7 +42,7 @@ def soft(t: Trial) -> None:
             found.append(t.a_tensor(t.call(student, one, labels, *more), ()))
             wanted.append(t.want(student, one, labels, *more))
         note = f"temperature {temperature or 'left out'}"
-        t.close(found[0] - found[1], wanted[0] - wanted[1], "the gap of two teachers", note=note)
+        t.close(found[0] - found[1], wanted[0] - wanted[1], "the teachers' gap", note=note)
 
 
 @exercise.prop(1, "With weight 0 the teacher doesn't matter, with weight 1 the labels don't.")

@@ -66,7 +66,7 @@ def shares_swapped(student, teacher, labels, kind="hard", weight=0.5, temperatur
     return weight * F.cross_entropy(student, labels) + (1 - weight) * learned
 
 
-@exercise.mistake("Give a batch twice over. Does the divergence of an image depend on classes?")
+@exercise.mistake("Over which axis is a divergence a sum? Over which do you average?")
 @changed(
     right, ('F.kl_div(q, p, reduction="batchmean", log_target=True', "(p.exp() * (p - q)).mean(")
 )

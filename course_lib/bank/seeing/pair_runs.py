@@ -47,7 +47,7 @@ def _shuffled(t: Trial, runs: list[Run]) -> list[Run]:
 
 @exercise.prop(0.5, "The gain of the arm that is called better: positive where it is.")
 def gains(t: Trial) -> None:
-    """one difference for each seed, the better arm's accuracy first"""
+    """one float64 difference for each seed, the better arm's accuracy first"""
     for n in (2, 3, t.integer(4, 7)):
         t.same(_runs(t, ("whole", "half"), n), "whole", "half", note=f"{n} seeds", exact=True)
 

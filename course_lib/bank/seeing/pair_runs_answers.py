@@ -61,7 +61,7 @@ def a_drop():
     """What counts is by how much the accuracy falls."""
 
 
-@exercise.mistake("What do you know about a run that was never made? Is it 0?")
+@exercise.mistake("What do you know about a run that was never made? Its arm's mean?")
 def missing_is_mean(runs, better, worse, size="cpu"):
     """A run that is missing is replaced by the mean of its arm."""
     a, b = (

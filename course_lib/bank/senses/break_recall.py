@@ -38,7 +38,7 @@ def _input(t: Trial) -> tuple[Tensor, list[int]]:
     if scores.shape != (len(counts), sum(counts)):
         wanted = f"{len(counts)} images with {sum(counts)} captions"
         raise Wrong(f"scores has shape {tuple(scores.shape)}, but counts are of {wanted}")
-    t.expect(scores.abs().max() <= 1, "scores has a number that is no cosine")
+    t.expect(scores.abs().max() <= 1, "scores has a number that is not a cosine")
     return scores, counts
 
 
@@ -62,7 +62,7 @@ exercise = counterexample(
         "unequal": (
             "`equal_counts` gives another share",
             "Which captions does it give to the wrong image? At least one of them has to find"
-            " its own, or to be found by a wrong one.",
+            " its own, or that wrong one.",
         ),
         "draws": (
             "`best_score` gives another share",

@@ -12,7 +12,7 @@ def reference() -> tuple[Tensor, list[int]]:
 
 @exercise.mistake("With your counts, which caption goes to a wrong image?")
 def one_each():
-    """One caption an image is enough for a test."""
+    """One caption per image is enough for a test."""
     return torch.zeros(2, 2), [1, 1]
 
 

@@ -76,7 +76,7 @@ def ceiling(t: Trial) -> None:
         t.close(got, highest, note=f"log factor {log_factor}, compared to that of 100")
     t.same(*mirrored(t, 5), torch.tensor(6.0), note="unit vectors, log factor 6")
     lower = t.call(images, texts, torch.tensor(4.3))
-    t.expect((lower - highest).abs() > 1e-4, "a log factor of 4.3 does as one of 4.6 does")
+    t.expect((lower - highest).abs() > 1e-4, "a log factor of 4.3 gives the loss of 4.6")
 
 
 @exercise.prop(0.5, "If all embeddings are equal every softmax is uniform. How large is -log(1/N)?")

@@ -40,7 +40,7 @@ def words(t: Trial) -> None:
         rows(t, image, image[0] == 0, image[0] >= 0, "rows of the words")
 
 
-@exercise.prop(1, "Print the rows of an image's patches: all alike, up to its last patch.")
+@exercise.prop(1, "Print the rows of an image's patches: are they all alike?")
 def patches(t: Trial) -> None:
     """patches see their whole image, and the words before it"""
     for image in (

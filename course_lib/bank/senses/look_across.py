@@ -48,7 +48,7 @@ def values(t: Trial) -> None:
 
 @exercise.prop(1, "Try a gate of 0: words must pass unchanged. Then -1, and then 3.")
 def gates(t: Trial) -> None:
-    """the gate is a tanh: shut at 0, it may turn what is found around"""
+    """the gate is a tanh: 0 shuts it, below 0 it subtracts"""
     x, memory, keep = scene(t)
     # All patches alike: whatever the weights are, that is what is found.
     memory = memory[:, :1].expand_as(memory).contiguous()
@@ -76,9 +76,7 @@ def no_memory(t: Trial) -> None:
     t.same(x, memory[:, :0], keep[:, :, :0], torch.tensor(0.7), note="no patches")
 
 
-@exercise.prop(
-    0.5, "Is the largest number of a float16 larger than your fill value? Does exp overflow?"
-)
+@exercise.prop(0.5, "Does your fill value fit into a float16? Does exp overflow?")
 def precision(t: Trial) -> None:
     """large scores do no harm, and half precision stays half"""
     x, memory, keep = scene(t)

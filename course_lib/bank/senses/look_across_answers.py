@@ -43,7 +43,7 @@ def evenly_where_empty(x, memory, keep, gate):
     return x + gate.tanh() * (scores.softmax(-1) @ memory)
 
 
-@exercise.mistake("What is 0 / 0, and which softmax divides so?")
+@exercise.mistake("What is 0 / 0, and in which row is it computed?")
 def nothing_from_nothing(x, memory, keep, gate):
     """A softmax over nothing is nothing."""
     scores = (x @ memory.mT / math.sqrt(x.shape[-1])).masked_fill(~keep, float("-inf"))

@@ -77,7 +77,7 @@ def unmatched(t: Trial) -> None:
 
 @exercise.prop(0.5, "0 / 0 is NaN. Over how many is your mean then?")
 def nothing(t: Trial) -> None:
-    """a batch without any match costs exactly 0, one of a single match what that costs"""
+    """without any match the loss is 0, with one it is that match's"""
     s, none = mirrored(t, 4), torch.zeros(4, 4, dtype=torch.bool)
     t.same(s, none, note="no match")
     t.same(s[:, :3].contiguous(), none[:, :3].contiguous(), note="no match, four by three")

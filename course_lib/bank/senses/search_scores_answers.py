@@ -59,7 +59,7 @@ def squares_add_up(layout, n_words, n_patches, n_layers, n_images, n_texts, n_sl
     return n_images * (tower + read) + pairs * n_layers * (n_words**2 + n_slots**2)
 
 
-@exercise.mistake("Cross-attention sits beside another attention in each block of the text.")
+@exercise.mistake("Which two attentions does each block of the text have?")
 @changed(right, ("n_words * (n_words + n_patches)", "n_words * n_patches"))
 def words_dont_talk():
     """Cross-attention takes the place of the words' self-attention."""
@@ -67,7 +67,7 @@ def words_dont_talk():
 
 @exercise.mistake("What does a word in layer 2 contain, once it has looked across in layer 1?")
 def words_talk_once(layout, n_words, n_patches, n_layers, n_images, n_texts, n_slots):
-    """The words' self-attention doesn't depend on the image, so it is done once a text."""
+    """The words' self-attention doesn't depend on the image, so it is done once per text."""
     pairs = n_images * n_texts
     tower = n_layers * n_patches**2
     if layout == "towers":

@@ -27,7 +27,7 @@ def sample(t: Trial, more: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     1, "Compare each image with each class, and count the images whose own is the largest."
 )
 def single(t: Trial) -> None:
-    """one caption a class: the nearest caption names the image"""
+    """one caption per class: the nearest caption names the image"""
     images, prompts, labels = sample(t)
     t.same(images, prompts[:, :1], labels)
     t.same(images, prompts[:, :1] * (1 + t.integers(0, 9, len(prompts), 1, 1)), labels)

@@ -38,7 +38,7 @@ def best_caption_decides(images, prompts, labels, k=1):
     return (rank <= k).float().mean().item()
 
 
-@exercise.mistake("If all classes are alike, what share of the images does yours name?")
+@exercise.mistake("If all classes are alike, what share of images does yours get right?")
 def ties_are_right(images, prompts, labels, k=1):
     """Who is as near as the nearest is among the nearest."""
     classes = F.normalize(F.normalize(prompts, dim=-1).mean(dim=1), dim=-1)

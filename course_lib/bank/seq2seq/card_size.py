@@ -43,13 +43,13 @@ def exact_fit(t: Trial) -> None:
 
 @exercise.prop(0.5, "Is there a length that always fits?")
 def too_small(t: Trial) -> None:
-    """a state that is too small for two different words"""
+    """a state too small to tell all words apart"""
     _longest(t, t.integer(10, 90), 1, 8)
 
 
 @exercise.prop(1, "A hundred sentences and ten states: how many can be told apart?")
 def share(t: Trial) -> None:
-    """the best share of right sentences of one length, when they don't fit any more"""
+    """the best share of right sentences of one length, whether they fit or not"""
     for args in (
         (t.integer(5, 9), 4, 3, 4),
         (t.integer(10, 20), t.integer(2, 3), 6, 2),

@@ -44,7 +44,7 @@ def a_unit_for_a_word(vocab_size, n_words, d_model, levels):
     return d_model, min(1.0, d_model / n_words)
 
 
-@exercise.mistake("Sentences one word longer: how many times more of them are there?")
+@exercise.mistake("Sentences one word longer: how many times as many are there?")
 def share_of_the_words(vocab_size, n_words, d_model, levels):
     """If half of the words fit, half of the sentences come out right."""
     states, longest = levels**d_model, 0
@@ -53,7 +53,7 @@ def share_of_the_words(vocab_size, n_words, d_model, levels):
     return longest, min(1.0, longest / n_words)
 
 
-@exercise.mistake("Is the order of the words part of a sentence? Count those of two words by hand.")
+@exercise.mistake("Three words: list all sentences of two by hand. Are there six of them?")
 def bags_of_words(vocab_size, n_words, d_model, levels):
     """A longer sentence adds as many possibilities as there are words."""
     states = levels**d_model
@@ -75,7 +75,7 @@ def all_up_to_a_length(vocab_size, n_words, d_model, levels):
 
 @exercise.mistake("Try ten words and one unit with a thousand levels.")
 def rounded_logarithms(vocab_size, n_words, d_model, levels):
-    """A quotient of logarithms is exact enough to be cut off."""
+    """A quotient of logarithms is exact enough to round down."""
     longest = math.floor(d_model * math.log(levels) / math.log(vocab_size))
     bits = d_model * math.log(levels) - n_words * math.log(vocab_size)
     return longest, min(1.0, math.exp(min(bits, 0.0)))

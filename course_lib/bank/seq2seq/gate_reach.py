@@ -41,7 +41,7 @@ def passed(t: Trial) -> None:
         t.close(got, want.float(), "the share passed", note=note)
 
 
-@exercise.prop(0.5, "After no step the gate has the power 0. What is any number to the power of 0?")
+@exercise.prop(0.5, "After zero steps the gate is raised to the power 0. What does that give?")
 def no_step(t: Trial) -> None:
     """after no step at all everything is left"""
     bias = _off_the_edge(t, -2.0, 4.0, 3, 0.5)

@@ -137,5 +137,5 @@ def other_ids(t: Trial) -> None:
 
 @exercise.prop(0.5, "The same sentence may be translated again, with a beam for instance.")
 def no_side_effect(t: Trial) -> None:
-    """the state that was handed over is left as it was"""
+    """the arguments are left as they were"""
     t.unchanged(*_sample(t, [4], 4))

@@ -107,7 +107,7 @@ def notices_late(state, decoder, bos, eos, pad, max_len):
 
 
 @exercise.mistake(
-    "`argmax` of scores (B, V): over which axis do the words of one sentence compete?"
+    "What would a softmax of the scores make most probable: the largest or the smallest?"
 )
 @changed(right, ("argmax(", "argmin("))
 def least_probable():

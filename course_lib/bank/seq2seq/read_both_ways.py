@@ -75,7 +75,7 @@ def padding(t: Trial) -> None:
 @exercise.prop(
     0.5,
     "Whoever looks back at the memory should find nothing there that looks like a word. And how"
-    " many places has it, if even the longest sentence ends before the last place of x?",
+    " wide is it, if even the longest sentence ends before the last place of x?",
 )
 def after_the_end(t: Trial) -> None:
     """after the end of a sentence the memory is exactly 0, up to the width of x"""
@@ -102,10 +102,10 @@ def last_states(t: Trial) -> None:
 
 @exercise.prop(
     0.5,
-    "Multiply the padding by 0 and it still has been read. Was it read? And do you write into x?",
+    "Padding that is multiplied by 0 has still been read. Is yours? And do you write into x?",
 )
 def gradients(t: Trial) -> None:
-    """gradients reach words and parameters, and never the padding; nothing is changed in place"""
+    """gradients reach the words, and never the padding; nothing is changed in place"""
     f64 = torch.float64
     lengths = torch.tensor([2, 4])
     x = t.randn(2, 4, 2, dtype=f64)
@@ -121,7 +121,7 @@ def gradients(t: Trial) -> None:
 
 
 def colleagues_read_both_ways(x, lengths, forward, backward):
-    """What is right for one sentence is right for a batch."""
+    """A reversed input is all that the other direction needs."""
     ahead = read(x, *forward)
     back = read(x.flip(1), *backward)
     memory = torch.cat([ahead, back], dim=-1)

@@ -39,8 +39,8 @@ exercise = Exercise(
 
 @exercise.prop(
     0.5,
-    "One matrix for the input, one for the state, two biases that are added, one tanh. It has"
-    " the leading axis that the state has.",
+    "One matrix for the input, one for the state, two biases that are added, one tanh. The result"
+    " keeps the state's leading axis.",
 )
 def plain(t: Trial) -> None:
     """a step of the plain network, `"rnn"`"""
@@ -94,6 +94,6 @@ def gradients(t: Trial) -> None:
     0.5, "Whoever calls you may need the state before the step again: a beam search does."
 )
 def no_side_effect(t: Trial) -> None:
-    """the old state is left as it was"""
+    """the arguments are left as they were"""
     for cell in GATES:
         t.unchanged(*_arguments(t, cell))

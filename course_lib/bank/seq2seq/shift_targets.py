@@ -48,7 +48,7 @@ def goes_in(t: Trial) -> None:
 @exercise.prop(
     1,
     "Where is the end token of a *short* sentence: after its words, or after its padding?"
-    " And what is asked after it?",
+    " Which targets follow it?",
 )
 def is_asked(t: Trial) -> None:
     """the targets: all words and the end, then padding on the right"""

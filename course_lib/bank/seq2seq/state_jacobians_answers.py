@@ -32,7 +32,7 @@ def turned_matrix():
     """A gradient goes back through the transposed matrix, so a Jacobian has it, too."""
 
 
-@exercise.mistake("tanh' at which point? The slope of a step belongs to the state it leads *to*.")
+@exercise.mistake("Which of a step's two states is a value of that step's tanh?")
 @changed(right, ("1:].flip", ":-1].flip"))
 def slope_of_the_old_state():
     """The slope of a step is that of the state from which it starts."""

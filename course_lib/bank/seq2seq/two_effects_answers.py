@@ -57,9 +57,7 @@ def one_right_word(exact, lengths):
     return words, 1 - (1 - words[lengths.argmin()]) ** tokens
 
 
-@exercise.mistake(
-    "As a check, put your words to the power of their number: are they `exact` again?"
-)
+@exercise.mistake("As a check, raise your words to the power of their number: are they `exact`?")
 def divided(exact, lengths):
     """The share of a sentence is spread evenly over its words."""
     tokens = lengths + 1

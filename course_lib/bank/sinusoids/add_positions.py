@@ -39,7 +39,7 @@ def leading_axes(t: Trial) -> None:
 
 @exercise.prop(1, "Print the exponents for d_model 8: they should begin 0, 0.25, and stay below 1.")
 def wide(t: Trial) -> None:
-    """wide models have slow channels and fast ones, as the formula says"""
+    """slow channels and fast ones, as the formula says, at any width and base"""
     t.same(t.randn(6, 16 * t.integer(1, 3)))
     t.same(t.randn(6, 8), base=float(t.integer(5, 90)), note="another base")
 

@@ -31,7 +31,7 @@ def along_the_batch():
     """The first axis is time."""
 
 
-@exercise.mistake("Your steps of 2 are 2i already. What is the last exponent for d_model 8?")
+@exercise.mistake("What is your last exponent for d_model 8, and may it exceed 1?")
 @changed(right, ("(torch.", "(2 * torch."))
 def doubled_exponent():
     """The exponent is 2i/d, so what counts 0, 2, 4, ... is multiplied by 2."""
@@ -51,7 +51,7 @@ def starts_anew():
     """Every call begins at place 0."""
 
 
-@exercise.mistake("What comes out in place of zeros you know. And in place of ones?")
+@exercise.mistake("You know what comes out for zeros. And for ones?")
 @changed(right, ("return (", "return (math.sqrt(x.shape[-1]) *"))
 def tokens_rescaled():
     """Adding positions includes multiplying the tokens by the root of the width."""

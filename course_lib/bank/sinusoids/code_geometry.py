@@ -70,7 +70,7 @@ def any_shape(t: Trial) -> None:
     1, "An angle of 100 000 in single precision: how many digits are left after its point?"
 )
 def far(t: Trial) -> None:
-    """distances of a million, as exactly"""
+    """large distances are just as exact"""
     far = t.integers(200_000, 1_000_000, 5)
     t.same(far, 16)
     t.same(far.double() + 0.3, 16, note="between whole numbers, in double precision")

@@ -66,7 +66,7 @@ def far(t: Trial) -> None:
 
 @exercise.prop(0.5, "What is the exponent of the first pair, whatever the width?")
 def narrow(t: Trial) -> None:
-    """a code of width 2 is one wave of 2π positions"""
+    """a code of width 2 is one wave of 2π positions, in float32"""
     t.same(t.integers(1, 50, 5), 2, exact=True)
 
 

@@ -72,7 +72,7 @@ def sum_of_both(x, rows, columns, n_prefix=0, base=100.0):
     return torch.cat([x[..., :n_prefix, :], turned], dim=-2)
 
 
-@exercise.mistake("Which channels make a pair here: 0 and 1, or 0 and one half the way apart?")
+@exercise.mistake("Which channels make a pair here: 0 and 1, or 0 and d_head / 2?")
 @changed(
     right,
     ("[..., 0::2], grid[..., 1::2]", ".chunk(2, dim=-1)"),
@@ -80,7 +80,7 @@ def sum_of_both(x, rows, columns, n_prefix=0, base=100.0):
     (").flatten(-2)", ")"),
 )
 def halves_are_pairs():
-    """Which channels make a pair is all the same."""
+    """It is all the same which channels pair up."""
 
 
 @exercise.mistake("With n_prefix 1, token 1 is the patch (0, 0). Does yours turn it?")
@@ -92,12 +92,10 @@ def prefix_counted():
 @exercise.mistake("Turn (1, 0) by a quarter, by hand. Do you get (0, 1)?")
 @changed(right, ("- b * sin, a * sin + b * cos", "+ b * sin, b * cos - a * sin"))
 def turned_the_other_way():
-    """Which way a pair turns is all the same."""
+    """It doesn't matter which way a pair turns."""
 
 
-@exercise.mistake(
-    "Turn a token at place 2,000 in half precision. Which angle has half precision there?"
-)
+@exercise.mistake("Turn a token at place 2,000 in half precision. How exact is its angle?")
 def angles_like_tokens(x, rows, columns, n_prefix=0, base=100.0):
     """Angles are computed in the precision of the tokens."""
     half = x.shape[-1] // 2

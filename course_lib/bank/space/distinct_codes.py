@@ -30,7 +30,7 @@ def _count(t: Trial, *asked: Any, note: str = "", which: int = 0) -> None:
     0.5, "Two places differ in their row or in their column. Can a half of the code hide it?"
 )
 def concatenated(t: Trial) -> None:
-    """concatenated: every place has a code of its own"""
+    """the number of codes: concatenated, one for each place"""
     short, long = _sides(t)
     _count(t, "concatenated", short, long)
     _count(t, "concatenated", long, short)
@@ -40,7 +40,7 @@ def concatenated(t: Trial) -> None:
     0.75, "Which place has the same sum as (2, 5)? Mark all places that have such a partner."
 )
 def added_square(t: Trial) -> None:
-    """added, square grids"""
+    """the number of codes: added, square grids"""
     n = t.integer(3, 30)
     _count(t, "added", n, n)
     _count(t, "added", 14, 14, note="the grid of an image of 224 x 224")
@@ -48,7 +48,7 @@ def added_square(t: Trial) -> None:
 
 @exercise.prop(0.75, "In a grid of 3 x 10, does the place (2, 8) have a partner?")
 def added_other(t: Trial) -> None:
-    """added, grids that are wide or high"""
+    """the number of codes: added, grids that are wide or high"""
     short, long = _sides(t)
     _count(t, "added", short, long, note="wide")
     _count(t, "added", long, short, note="high")
@@ -65,7 +65,7 @@ def a_line(t: Trial) -> None:
 
 @exercise.prop(0.75, "What is the least sum of row and column, and what the greatest?")
 def diagonals(t: Trial) -> None:
-    """the code of row + column: one for each diagonal"""
+    """the number of codes: row + column, one for each diagonal"""
     short, long = _sides(t)
     _count(t, "diagonal", short, long)
     _count(t, "diagonal", long, short)
@@ -74,7 +74,7 @@ def diagonals(t: Trial) -> None:
 
 @exercise.prop(0.75, "Write row * height + column into a grid of 2 x 5, then into one of 5 x 2.")
 def wrong_stride(t: Trial) -> None:
-    """rows counted with the wrong stride"""
+    """the number of codes: rows counted with the wrong stride"""
     short, long = _sides(t)
     _count(t, "wrong stride", long, short, note="a high grid")
     _count(t, "wrong stride", short, short, note="a square")
@@ -83,7 +83,7 @@ def wrong_stride(t: Trial) -> None:
     _count(t, "wrong stride", t.integer(4, 6), 3 * t.integer(4, 6) + 1, note="a band")
 
 
-@exercise.prop(1, "List the codes of a grid of 2 x 5, and count how often each of them comes.")
+@exercise.prop(1, "List the codes of a grid of 2 x 5, and count how often each of them occurs.")
 def largest_group(t: Trial) -> None:
     """in every scheme, how many places the largest group with one code has"""
     short, long = _sides(t)

@@ -29,7 +29,7 @@ def sums_differ(scheme, height, width):
 @exercise.mistake("Where does the partner of (2, 8) lie in a grid of 3 x 10?")
 @changed(reference, ("height * width - short * (short - 1", "(height * width + short"))
 def every_place_has_a_partner():
-    """Half of all places off the diagonal are lost, whatever the grid's form."""
+    """Half of all places off the diagonal are lost, whatever the grid's shape."""
 
 
 @exercise.mistake("How many places lie on the diagonal, and who is their partner?")

@@ -51,7 +51,7 @@ def places(t: Trial) -> None:
     " then 0.84 three times.",
 )
 def values(t: Trial) -> None:
-    """the code of row and column, for grids that are wider or higher than square"""
+    """the code of row and column in float32, for grids that are not square"""
     height, width = _grid(t)
     t.same(height, width, 8, note="a wide grid")
     t.same(width, height, 16, note="a high grid", exact=True)
@@ -70,7 +70,7 @@ def halves(t: Trial) -> None:
     t.expect((columns[:, 0] - columns[:, 1]).abs().max() > 0.1, "two columns look alike")
 
 
-@exercise.prop(0.5, "`base` goes to both calls of `line_code`.")
+@exercise.prop(0.5, "Does `base` reach both calls of `line_code`?")
 def another_base(t: Trial) -> None:
     """another base changes the frequencies of both halves"""
     n, base = t.integer(3, 6), float(t.integer(5, 90))

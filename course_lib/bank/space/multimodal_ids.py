@@ -8,8 +8,8 @@ exercise = Exercise(
     chapter="19_looking.html#space-multimodal",
     outcomes=("space.rotary", "space.codes"),
     severe={
-        "time_from_zero": "no number after an image is right",
-        "picture_from_zero": "no number of a patch is right",
+        "time_from_zero": "the time of a patch is wrong wherever words came before",
+        "picture_from_zero": "no row and no column of a patch is right",
         "largest_again": "no number after the first part is right",
     },
     returns=("the numbers", "the next number"),

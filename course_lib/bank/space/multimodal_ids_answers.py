@@ -40,7 +40,7 @@ def time_from_zero(parts, start=0):
 
 
 @exercise.mistake(
-    "The patch in the first row and first column: which numbers has it, after two words?"
+    "The patch in the first row and first column, after two words: what are its numbers?"
 )
 def picture_from_zero(parts, start=0):
     """Rows and columns of an image are counted from 0."""
@@ -69,7 +69,7 @@ def columns_before_rows(parts, start=0):
     return torch.cat(columns, dim=1), start
 
 
-@exercise.mistake("In [3, (1, 4, 2), 1], which number has the last word?")
+@exercise.mistake("In [3, [1, 4, 2], 1], what is the last word's number?")
 def behind_the_last_patch(parts, start=0):
     """What follows an image goes on after the column of its last patch."""
     columns = []

@@ -57,7 +57,7 @@ def distinct(t: Trial) -> None:
     _apart(t, height, height, 64)
 
 
-@exercise.prop(1, "The repair is not a product, and no place gets a code that only it has.")
+@exercise.prop(1, "Is what a column adds the same in every row?")
 def a_sum(t: Trial) -> None:
     """the code is a sum: the step from column to column is the same in all rows and at all calls"""
     height, width = _grid(t)
@@ -84,7 +84,7 @@ def rows_as_before(t: Trial) -> None:
 
 @exercise.prop(0.5, "Does `base` still reach `line_code`?")
 def another_base(t: Trial) -> None:
-    """another base changes the rows' frequencies"""
+    """another base changes the rows' frequencies, places stay apart; the table is float32"""
     base = float(t.integer(5, 90))
     grid = _table(t, 4, 3, 8, base)
     line = sinusoidal_encoding(torch.arange(4), 8, base=base)

@@ -37,7 +37,7 @@ def columns_count_double():
     """It is enough if the column's number is another one than the row's."""
 
 
-@exercise.mistake("Which base may somebody else hand over for the rows?")
+@exercise.mistake("Which base may a caller pass for the rows?")
 @changed(two_tables, ("width), d_model, base", "width), d_model, 100.0"))
 def base_of_the_columns():
     """The rows' base is 10,000, so that columns with base 100 have other codes."""

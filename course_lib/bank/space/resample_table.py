@@ -21,7 +21,7 @@ def _shapes(t: Trial) -> tuple[tuple[int, int], tuple[int, int]]:
 
 @exercise.prop(
     1,
-    "The place i of 6 lies where among the places of 4? What do the shares of a new place add up"
+    "Where does place i of 6 lie among 4? What do the shares of a new place add up"
     " to? If only the last digits differ: in which precision do you compute?",
 )
 def finer(t: Trial) -> None:
@@ -99,7 +99,7 @@ def prefix(t: Trial) -> None:
     " only the last digits differ: in which precision do you compute?",
 )
 def linear(t: Trial) -> None:
-    """the same grid gives the same table, and sums of tables give sums"""
+    """the same grid gives the same table, sums give sums, gradients flow; no argument changes"""
     old, new = _shapes(t)
     n = old[0] * old[1]
     a, b = t.randn(n, 2).double(), t.randn(n, 2).double()

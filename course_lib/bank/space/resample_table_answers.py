@@ -23,14 +23,14 @@ def right(table, old, new, n_prefix=0):
     return torch.cat([table[:n_prefix], out.flatten(0, 1)])
 
 
-@exercise.mistake("Where lies the first of two new places, if one old place becomes two?")
+@exercise.mistake("Where does the second of 8 new places lie among 4 old ones?")
 @changed(
     right,
     ("((torch", "torch"),
     ("+ 0.5) * (n / m) - 0.5).clamp(0, n - 1", "* ((n - 1) / max(m - 1, 1)"),
 )
 def corners_aligned():
-    """The first and the last place of both grids lie on each other."""
+    """The first and last places of both grids coincide."""
 
 
 @exercise.mistake("Draw 4 old and 8 new cells over the same image. Where are their middles?")
@@ -78,7 +78,7 @@ def zeros_outside():
     """Outside of the table there are zeros."""
 
 
-@exercise.mistake("Where does the class token's row come to lie in your table?")
+@exercise.mistake("Where does the class token's row end up in your table?")
 def prefix_at_the_end(table, old, new, n_prefix=0):
     """Rows that belong to no place come after the grid."""
 

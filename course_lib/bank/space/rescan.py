@@ -28,9 +28,7 @@ def to_raster(t: Trial) -> None:
     t.same(t.randn(12, 2), scan_order("spiral", 3, 4), torch.arange(12), note="a spiral of 3 x 4")
 
 
-@exercise.prop(
-    0.5, "If the tokens lie in raster order, token new_order[j] is the one to come as number j."
-)
+@exercise.prop(0.5, "If the tokens lie in raster order, which of them has to come as number j?")
 def from_raster(t: Trial) -> None:
     """from raster order to a scan"""
     n = t.integer(6, 9)

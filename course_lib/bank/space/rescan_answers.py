@@ -15,9 +15,7 @@ def order_is_its_inverse(x, order, new_order):
     return x[..., order, :][..., new_order, :]
 
 
-@exercise.mistake(
-    "Going to raster order is right. Where does the token at place 0 come to lie then?"
-)
+@exercise.mistake("Going to raster order is right. Where does the token at place 0 end up then?")
 def inverse_twice(x, order, new_order):
     """A scan is always undone, whichever way one goes."""
     return x[..., order.argsort(), :][..., new_order.argsort(), :]

@@ -22,7 +22,7 @@ def see(section: str, question: str) -> str:
 
     Example:
         >>> see("shapes", "Which axis is summed?")
-        'Which axis is summed? Chapter 0 has it under "Shapes": 00_start.html#start-shapes'
+        'Which axis is summed? Chapter 0 explains this under "Shapes": 00_start.html#start-shapes'
     """
     title = SECTIONS[section]
-    return f'{question} Chapter 0 has it under "{title}": 00_start.html#start-{section}'
+    return f'{question} Chapter 0 explains this under "{title}": 00_start.html#start-{section}'

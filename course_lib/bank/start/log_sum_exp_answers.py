@@ -11,7 +11,7 @@ def reference(scores: Tensor) -> Tensor:
 
 @exercise.mistake(see("logsumexp", "Print `torch.tensor(100.0).exp()`."))
 def typed(scores):
-    """A formula is right, so its code is."""
+    """A right formula makes right code."""
     return scores.exp().sum(-1).log()
 
 

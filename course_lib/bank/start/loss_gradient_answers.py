@@ -15,7 +15,7 @@ def half(w, x, y):
     return x.T @ (x @ w - y) / len(x)
 
 
-@exercise.mistake(see("autograd", "Twice the examples: has a *mean* twice the gradient?"))
+@exercise.mistake(see("autograd", "Twice the examples: does a *mean*'s gradient double?"))
 def summed(w, x, y):
     """Gradients of all examples are added."""
     return 2 * x.T @ (x @ w - y)

@@ -25,7 +25,7 @@ def count_without_axis(values, mask):
     return kept.sum(-2) / mask.sum(-1).clamp(min=1)
 
 
-@exercise.mistake(see("broadcasting", "Has every sentence as many words that count as all others?"))
+@exercise.mistake(see("broadcasting", "Does every sentence have equally many words that count?"))
 def one_count_for_all(values, mask):
     """All sentences are divided by the average count."""
     kept = torch.where(mask.unsqueeze(-1), values, 0.0)

@@ -28,7 +28,7 @@ exercise = Exercise(
 
 @exercise.prop(0.5, see("loop", "After one turn through the five lines, where are the parameters?"))
 def one_step(t: Trial) -> None:
-    """one step along the gradient, and a second one from there"""
+    """one step of gradient descent, and a second one from there"""
     t.same(*_data(t, t.integer(2, 5)), 1, 0.7)
     _goes_on(t)
 
@@ -37,7 +37,7 @@ def one_step(t: Trial) -> None:
     1.5, see("loop", "Print the gradient before each step. Does it hold more than this step's?")
 )
 def several_steps(t: Trial) -> None:
-    """several steps, each along its own gradient"""
+    """several steps, each with its own gradient"""
     t.same(*_data(t), t.integer(3, 6), 0.5)
 
 
@@ -45,7 +45,7 @@ def several_steps(t: Trial) -> None:
     0.5, see("check", "How often does your loop run with `steps=0`? The table shows the call.")
 )
 def no_step(t: Trial) -> None:
-    """no step changes nothing, and two are one after the other"""
+    """zero steps change nothing, and two are one after the other"""
     theta, x, y = _data(t)
     t.same(theta, x, y, 0, 0.5, note="steps=0")
     _goes_on(t)

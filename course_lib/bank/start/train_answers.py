@@ -33,7 +33,7 @@ def cleared_before_the_step(theta, x, y, steps, lr):
     return theta.detach()
 
 
-@exercise.mistake(see("loop", "Along which gradient is the first step taken? Is there one yet?"))
+@exercise.mistake(see("loop", "With which gradient is the first step taken? Is there one yet?"))
 def step_before_backward(theta, x, y, steps, lr):
     """Step and backward may change places: it is a loop, after all."""
     theta = theta.clone().requires_grad_()

@@ -11,7 +11,7 @@ exercise = Exercise(
     outcomes=("swin.savings",),
     severe={
         "pairs_are_the_block": "it has one number in place of three",
-        "scores_alone": "it has one number in place of three",
+        "scores_alone": "two of the three numbers are wrong for every map",
         "side_is_tokens": "every number is that of another map",
         "what_remains": "every number is the opposite of what is asked for",
         "three_projections": "two of the three numbers are wrong for every map",

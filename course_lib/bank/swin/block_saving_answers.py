@@ -45,7 +45,7 @@ def no_feed_forward(rows, columns, d_model, window, mlp_ratio=4):
 
 
 @exercise.mistake(
-    "The hidden layer of the feed-forward sub-layer: who leads into it, and who out of it?"
+    "The hidden layer of the feed-forward sub-layer: what leads into it, and what out of it?"
 )
 def one_map(rows, columns, d_model, window, mlp_ratio=4):
     """The feed-forward sub-layer is one matrix of D x 4D."""
@@ -54,7 +54,7 @@ def one_map(rows, columns, d_model, window, mlp_ratio=4):
     return 1 - M2 / N, 2 * (N - M2) / (tokens + 2 * N), 2 * (N - M2) / (tokens + ff + 2 * N)
 
 
-@exercise.mistake("A window with a side of 7: how many tokens has it?")
+@exercise.mistake("How many tokens are in a window with a side of 7?")
 def side_is_tokens(rows, columns, d_model, window, mlp_ratio=4):
     """A window of 7 has 7 tokens."""
     N, M, D = rows * columns, min(rows * columns, window), d_model

@@ -69,7 +69,7 @@ def round_the_edge(side, window, shift, depths):
     return 0
 
 
-@exercise.mistake("Who is first in every stage of a Swin: windows that stay, or windows that move?")
+@exercise.mistake("Which come first in every stage of a Swin: windows that stay or that move?")
 def alternates_throughout(side, window, shift, depths):
     """Still and moved blocks take turns through the whole model."""
     reach, number = 0, 0

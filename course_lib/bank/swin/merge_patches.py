@@ -21,7 +21,7 @@ def _repaired(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "Put the number of its square on each token. Has every new token four equal channels?"
+    1, "Put the number of its square on each token. Are a new token's four channels equal?"
 )
 def squares(t: Trial) -> None:
     """a token is made of the four of its square"""

@@ -11,7 +11,7 @@ exercise = Exercise(
     severe={
         "sum_of_both": "it numbers distances along one line, and a window has two axes",
         "stride_of_the_window": "different offsets share a number in every window with two axes",
-        "distances": "half of the offsets that the table is for do not occur",
+        "distances": "opposite offsets share a number",
     },
     example=lambda t: (2, 2),
 )
@@ -37,7 +37,7 @@ def square(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "How many offsets has one row of the grid of offsets, if the window has 3 rows and 7 columns?",
+    "How many offsets does one row of their grid hold, if the window has 3 rows and 7 columns?",
 )
 def any_shape(t: Trial) -> None:
     """wide windows and high ones"""
@@ -77,7 +77,7 @@ def fits_the_table(t: Trial) -> None:
     t.expect(middle == n // 2, f"a token with itself has the number {middle}, expected {n // 2}")
 
 
-@exercise.prop(0.5, "What does `table[index]` say to numbers with a point?")
+@exercise.prop(0.5, "What does `table[index]` say to floating-point numbers?")
 def looks_up(t: Trial) -> None:
     """the numbers have an integer dtype, so that they index a table as they are"""
     n = t.integer(3, 9)

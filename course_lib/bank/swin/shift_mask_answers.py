@@ -39,7 +39,7 @@ def regions_not_rolled():
 
 @exercise.mistake("Roll a column of 8 numbers by 1: how many have come round? Try any odd shift.")
 def rest_of_the_window(rows, columns, window, shift):
-    """As many tokens come round as remain of a window when the shift is taken off."""
+    """As many tokens come round as remain of a window when the shift is subtracted."""
     moved = (window - shift) % window
     y, x = torch.arange(rows) >= rows - moved, torch.arange(columns) >= columns - moved
     region = 2 * y[:, None].int() + x.int()
@@ -55,7 +55,7 @@ def round_or_not():
     """Tokens that came round any edge belong together."""
 
 
-@exercise.mistake("Two tokens of the same row, at both ends of it: does your mask part them?")
+@exercise.mistake("Two tokens of the same row, at both ends of it: does your mask separate them?")
 def either_axis(rows, columns, window, shift):
     """It is enough that two tokens are on the same side along one axis."""
     y, x = torch.arange(rows) >= rows - shift, torch.arange(columns) >= columns - shift

@@ -85,7 +85,7 @@ def borders(t: Trial) -> None:
     t.expect(heard[2:4, 3:6].all(), "a value is not heard everywhere in its window of 2 x 3")
 
 
-@exercise.prop(1, "Which width scales the scores, and which one has the result?")
+@exercise.prop(1, "Which width scales the scores, and which does the result have?")
 def sizes(t: Trial) -> None:
     """values of another width, one window for all, one token in each"""
     affordable(t)
@@ -94,7 +94,7 @@ def sizes(t: Trial) -> None:
     t.same(*grids(t, 1, 1, 3, 4, 4), (1, 1), note="a window for each token")
 
 
-@exercise.prop(1, "`softmax` of torch is safe; are all your other steps differentiable copies?")
+@exercise.prop(1, "`softmax` is safe. Does another step write in place or detach?")
 def numbers(t: Trial) -> None:
     """large scores, half precision, gradients, and arguments that stay as they were"""
     affordable(t)

@@ -86,7 +86,7 @@ def window_turned(q, k, v, window):
     return out
 
 
-@exercise.mistake("Which vectors are multiplied to a score, and how wide are they?")
+@exercise.mistake("Which vectors make a score, and how wide are they?")
 @changed(right, (", D = q", ", _ = q"), ("sqrt(D)", "sqrt(v.shape[-1])"))
 def scaled_by_values():
     """Scores are divided by the root of the width that comes out."""

@@ -32,9 +32,9 @@ def usual(t: Trial) -> None:
     t.usual([candidate], [target])
 
 
-@exercise.prop(2, "How many pairs of neighbours has a sentence of 8 words? How many are right?")
+@exercise.prop(2, "How many neighbouring pairs are in a sentence of 8 words? How many are right?")
 def shares(t: Trial) -> None:
-    """the shares of n-grams that the reference has, too, in their geometric mean"""
+    """the geometric mean of the shares of n-grams that the reference has, too"""
     for pair in (("abcdexgh", "abcdefgh"), ("xabcdef", "abcdefy")):
         equal(t, pair)
 

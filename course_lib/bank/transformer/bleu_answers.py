@@ -87,7 +87,7 @@ def recall():
 
 @exercise.mistake("Not a single run of four words is right. Is the translation as good as you say?")
 @changed(reference, ("not all(", "not any("), ("strict=True)]", "strict=True) if n]"))
-def nothing_is_left_out():
+def zero_is_left_out():
     """A share of 0 says nothing and is left out."""
 
 

@@ -23,7 +23,7 @@ def second_best_word():
     return first, torch.tensor([[0.4, 0.3, 0.3], [1.0, 0.0, 0.0], [0.4, 0.3, 0.3]])
 
 
-@exercise.mistake("Multiply: is 0.6 times what follows really less than another product?")
+@exercise.mistake("Multiply: is 0.8 times what follows really less than another product?")
 def sure_beginning():
     """A search fails where the first word is nearly sure."""
     first = torch.tensor([0.8, 0.1, 0.1])

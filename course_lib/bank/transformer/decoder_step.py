@@ -106,8 +106,8 @@ def several_layers(t: Trial) -> None:
 
 @exercise.prop(
     1.5,
-    "Read one token, then one more with the cache that came back. Which place has the second,"
-    " which keys does it meet in each layer, and how many of them?",
+    "Read one token, then one more with the cache that came back. Where is the second, which keys"
+    " does it meet in each layer, and how many of them?",
 )
 def in_pieces(t: Trial) -> None:
     """a text read in pieces comes out as it does in one"""

@@ -68,7 +68,7 @@ def one_cache_for_all_layers():
     """Keys of earlier tokens are the same in all layers."""
 
 
-@exercise.mistake("Reshape 2 tokens of 4 channels to 2 heads. Whose are the first head's?")
+@exercise.mistake("Reshape 2 tokens of 4 channels to 2 heads. What does head 0 hold?")
 def heads_cut_through_tokens(tokens, keys, values, words, places, w_qkv, w_out, w_up, w_down):
     """A reshape to (B, H, T, Dh) cuts the channels into heads."""
     (H, S), T, D = keys.shape[2:4], tokens.shape[1], words.shape[1]

@@ -97,8 +97,8 @@ def gradients(t: Trial) -> None:
 
 @exercise.prop(
     1,
-    "Which is larger: a query for each head, or a key for each head and each of 8,000 tokens? Move"
-    " the smaller one. Values are summed first and made afterwards.",
+    "Which is cheaper to carry over: one query per head, or a key for each head and each of 8,000"
+    " tokens? Must values be made before they are summed?",
 )
 def no_keys(t: Trial) -> None:
     """64 heads over 8,000 latents make no key and no value of width 128"""

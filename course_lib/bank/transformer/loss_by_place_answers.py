@@ -22,7 +22,7 @@ def not_shifted():
 @exercise.mistake("Is the end of a short text hard to predict, or is there nothing to predict?")
 @changed(reference, ("(losses * real).sum(0) / real.sum(0)", "losses.mean(0)"))
 def padding_counts():
-    """Padding is a token as any other."""
+    """Padding is a token like any other."""
 
 
 @exercise.mistake("Only one text reaches the last place, with a loss of 2. What is the mean there?")

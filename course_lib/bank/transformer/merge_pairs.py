@@ -64,7 +64,7 @@ def within_words(t: Trial) -> None:
     part(t, 0, [[e, a], [b, c], [d, a], [b, e], [a], [b, d, a], [e, c, d, a]])
 
 
-@exercise.prop(0.5, "What does a token for a pair save that occurs once?")
+@exercise.prop(0.5, "What does a token save for a pair that occurs once?")
 def nothing_to_merge(t: Trial) -> None:
     """two places are enough; without them the pair is None and the words are as they were"""
     words, (a, b, c, *_) = usual(t)

@@ -90,7 +90,7 @@ def sorted_for_good(logits, temperature=1.0, top_k=None, top_p=None):
     return ordered / ordered.sum(-1, keepdim=True)
 
 
-@exercise.mistake("Your p counts tokens that top-k has already thrown away.")
+@exercise.mistake("Does your p count tokens that top-k has thrown away?")
 def p_of_the_whole(logits, temperature=1.0, top_k=None, top_p=None):
     """The two cuts are made independently, each on the whole distribution."""
     logits = logits.float()

@@ -48,7 +48,7 @@ def encoder(t: Trial) -> None:
     one_of_three(t, 1, *sizes(t), t.integer(2, 7))
 
 
-@exercise.prop(1, "How many attention layers has a decoder block, and how many norms?")
+@exercise.prop(1, "How many attention layers and norms does a decoder block have?")
 def decoder(t: Trial) -> None:
     """a decoder: the same, and what it needs to look at the encoder"""
     one_of_three(t, 2, *sizes(t), 1)
@@ -63,7 +63,7 @@ def words(t: Trial) -> None:
 
 
 @exercise.prop(
-    1, "Untied, a matrix for the logits comes on top, without a bias. Shared, one falls away."
+    1, "Untied: which matrix is added, with or without bias? Shared: which is no longer needed?"
 )
 def tied_and_shared(t: Trial) -> None:
     """untied logits, and one matrix for both sides"""
@@ -77,7 +77,7 @@ def tied_and_shared(t: Trial) -> None:
     1, "What does a head add to the layer: new weights, or a cut through those that are there?"
 )
 def norms_and_heads(t: Trial) -> None:
-    """pre-norm has a norm more at the end of each stack; heads and longest length change nothing"""
+    """pre-norm has one more norm at the end of each stack; heads and `max_len` change nothing"""
     # Differences of the answer's own counts: the counts themselves are asked above.
     source, target, d_model, _, d_ff = sizes(t)
     post = three(t, source, target, d_model, 2, d_ff, 3)

@@ -73,9 +73,7 @@ def positions(t: Trial) -> None:
 
 @exercise.prop(2, "T queries, S + T keys: what may the first query see? Where is it?")
 def mask(t: Trial) -> None:
-    """a token finds values of all cached tokens, of earlier new ones and its own, and of no
-    later
-    """
+    """a token finds the values of all cached tokens, earlier new ones and itself, and no later"""
     for T, S in ((1, t.integer(1, 3)), (3, t.integer(2, 4)), (2, 0)):
         # Small queries: every key that may be seen has some weight.
         q, k, v, keys, values = step(t, T, S)
@@ -94,7 +92,7 @@ def mask(t: Trial) -> None:
     0.5, "Feed a text token by token, always with the cache that came back, and compare."
 )
 def in_pieces(t: Trial) -> None:
-    """a text in pieces comes out as it does at once"""
+    """a text in pieces comes out as it does at once, very large scores included"""
     q, k, v, keys, values = step(t, 5, 0)
     whole = t.want(q, k, v, keys, values)
     outs = []

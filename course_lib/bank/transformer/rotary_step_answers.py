@@ -64,7 +64,7 @@ def values_turned_too():
     """A position belongs to all three: query, key and value."""
 
 
-@exercise.mistake("Your scores are right once. What finds the next call in the cache?")
+@exercise.mistake("Your scores are right once. What does the next call find cached?")
 def cached_before_turning(q, k, v, keys, values, base=10_000.0):
     """Keys are cached as they come and turned for the scores only."""
     T, S = q.shape[-2], keys.shape[-2]

@@ -30,7 +30,7 @@ def drawn(
 
 
 @exercise.prop(
-    0.5, "With one query head to a group nothing is shared. What does one query of width Dh see?"
+    0.5, "With one query head per group nothing is shared. What does one query of width Dh see?"
 )
 def own_keys(t: Trial) -> None:
     """as many key heads as query heads: each head attends with its own"""

@@ -78,7 +78,7 @@ def one_number_for_both(t: Trial) -> None:
     " `+=` change a sentence that belongs to your caller?",
 )
 def no_words(t: Trial) -> None:
-    """a sentence without words asks for its end; the lists are left as they were"""
+    """an empty sentence has one label, its end; the lists are left as they were"""
     lists: Any
     for lists in ([[], *sentences(t, t.integer(1, 3))], [[]]):
         labels = t.parts(t.call(lists, 1, 2, 0))[1]

@@ -37,7 +37,7 @@ def a_token(t: Trial) -> None:
         part(t, 0, note, 80 * GIB, 10**9, layers, *rest, t.integer(500, 5000))
 
 
-@exercise.prop(0.5, "Which of queries, keys and values is asked for again at the next token?")
+@exercise.prop(0.5, "Which of queries, keys and values are needed again at the next token?")
 def a_token_with_shared_keys(t: Trial) -> None:
     """the same with shared keys: in groups, and with a single key head"""
     layers, n_heads, n_kv_heads, d_head = sizes(t)
@@ -66,7 +66,7 @@ def texts(t: Trial) -> None:
         t.close(got, want, exercise.returns[1], note=f"{memory} bytes, {text} for a text")
 
 
-@exercise.prop(0.5, "The memory holds the model, too. How many bytes has one of its parameters?")
+@exercise.prop(0.5, "The memory holds the model, too. How many bytes does one parameter take?")
 def parameters(t: Trial) -> None:
     """the parameters take their place first"""
     layers, _, n_kv_heads, d_head = sizes(t)

@@ -57,7 +57,7 @@ def model_takes_no_room():
     """All of the memory is for the cache."""
 
 
-@exercise.mistake("You subtract a number of parameters from a number of bytes.")
+@exercise.mistake("In which units are the two numbers that you subtract?")
 @changed(right, ("* bytes_each)", ")"))
 def a_byte_for_a_parameter():
     """A parameter takes one unit of memory."""

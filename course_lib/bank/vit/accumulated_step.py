@@ -19,7 +19,7 @@ def _step(t: Trial, sizes: list[int]) -> tuple[Tensor, list[Tensor], list[int]]:
 
 @exercise.prop(0.5, "In which direction is a step of gradient descent, and how long is it?")
 def one_piece(t: Trial) -> None:
-    """a single piece: a step against its gradient, no longer than clip_norm"""
+    """a single piece: a step against its gradient, shortened to clip_norm"""
     t.same(*_step(t, [6]), 0.5)
     t.same(*_step(t, [6]), 0.25, 1.0, note="clipped")
     t.same(*_step(t, [6]), 0.25, 0.0, note="clipped to nothing")
@@ -77,7 +77,7 @@ def unharmed(t: Trial) -> None:
 
 @exercise.prop(0.5, "What does `zip` do when one list is longer? And with `strict=True`?")
 def matching(t: Trial) -> None:
-    """a size is missing or too many: a ValueError"""
+    """a size too few or too many: a ValueError"""
     weight, pieces, sizes = _step(t, [4, 6, t.integer(2, 5)])
     t.raises(weight, pieces, sizes[:2], 0.5, why="three gradients and two sizes")
     t.raises(weight, pieces[:2], sizes, 0.5, why="two gradients and three sizes")

@@ -21,7 +21,7 @@ def reference(
     return weight - learning_rate * gradient
 
 
-@exercise.mistake("Two pieces of 8 images and one of 2: which share of the mean has each?")
+@exercise.mistake("Two pieces of 8 images and one of 2: what is each one's share?")
 def mean_of_means(weight, gradients, sizes, learning_rate, clip_norm=None):
     """The mean of the pieces' means is the mean of all."""
     if len(gradients) != len(sizes):

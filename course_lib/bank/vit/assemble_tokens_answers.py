@@ -92,7 +92,7 @@ def broadcast_will_tell(patches, positions, cls_token=None):
 
 @exercise.mistake("Is the first token the same in both images of a batch?")
 def class_in_the_first_picture(patches, positions, cls_token=None):
-    """The class token replaces nothing in images after the first: it is one vector."""
+    """The class token is one vector, so it goes into one image."""
     x = patches
     if cls_token is not None:
         first = torch.zeros_like(x[:, :1])

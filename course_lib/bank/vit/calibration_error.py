@@ -79,7 +79,7 @@ def bins(t: Trial) -> None:
     " two.",
 )
 def edges(t: Trial) -> None:
-    """answers that are quite sure, large logits, and a confidence of one half between two bins"""
+    """answers of confidence 1, large logits, and confidences on the edge of two bins"""
     n = t.integer(6, 9)
     answers = t.integers(0, 2, n)
     certain = 200.0 * F.one_hot(answers, 3)

@@ -48,9 +48,7 @@ def channels_last(t: Trial) -> None:
     t.same(kernel, bias, torch.zeros_like(mean), torch.ones_like(mean), layout="channels last")
 
 
-@exercise.prop(
-    1, "Write W ((x - m) / s) as a product of something with x. What is s multiplied by?"
-)
+@exercise.prop(1, "Write W ((x - m) / s) as a product of something with x. What does s divide?")
 def deviations(t: Trial) -> None:
     """raw pixels, divided by each channel's deviation: the matrix does it"""
     kernel, bias, mean, std = _sample(t)
@@ -67,5 +65,5 @@ def means(t: Trial) -> None:
 
 @exercise.prop(0.5, "`kernel /= std` would change the trained model.")
 def unharmed(t: Trial) -> None:
-    """kernel and bias are left as they were"""
+    """all arguments are left as they were"""
     t.unchanged(*_sample(t))

@@ -56,7 +56,7 @@ def combed():
 
 @exercise.mistake("What has become of the last rows of an image that is too high?")
 def cut_off(images, patch_size):
-    """Pixels beyond the last whole patch can be left away."""
+    """Pixels beyond the last whole patch can be left out."""
     B, C, H, W = images.shape
     P = patch_size
     rows, columns = H // P, W // P

@@ -78,7 +78,7 @@ def with_class(t: Trial) -> None:
 
 @exercise.prop(1, "Count in whole numbers, `//` for `/`. Does cutting the width add a weight?")
 def named(t: Trial) -> None:
-    """whole numbers, the same for any number of heads; and those of three models with a name"""
+    """whole numbers, the same for any number of heads; and those of three named models"""
     t.usual(*_sizes(t), 2)
     image, patch, d_model, _, d_ff = _sizes(t)
     for n_heads in (1, 2, d_model):

@@ -67,7 +67,7 @@ def grey():
     """A patch has as many numbers as pixels."""
 
 
-@exercise.mistake("Each projection is a matrix, and something is added to its product.")
+@exercise.mistake("What is added to the product of each projection?")
 def biases_forgotten(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n_classes=10,
                      learned=True, pooling="cls"):  # fmt: skip
     """Linear layers are matrices."""
@@ -80,7 +80,7 @@ def biases_forgotten(image_size, patch_size, d_model, n_heads, d_ff, n_layers, n
     return parameters, N * pixels * d_model + n_layers * products + d_model * n_classes
 
 
-@exercise.mistake("Pre-norm: what comes out of the last block has not been normalised.")
+@exercise.mistake("Pre-norm: has what comes out of the last block been normalised?")
 @changed(right, ("block + 2 * d_model", "block"))
 def no_last_norm():
     """All norms are in the blocks."""

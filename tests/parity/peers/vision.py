@@ -38,7 +38,7 @@ def _copy_encoder(peer: Any, model: Any) -> None:
         kernel.weight.copy_(model.patch_proj.weight.view_as(kernel.weight))
         kernel.bias.copy_(model.patch_proj.bias)
     for theirs, ours in zip(peer.layers, model.blocks, strict=True):
-        # Both define the parts of attention, and of the feed-forward part, in the same order.
+        # Both define the parts of attention, and of the feed-forward sub-layer, in the same order.
         copy_submodules(theirs, ours, "attention=attention mlp=feed_forward")
         copy_submodules(
             theirs, ours, "layernorm_before=attention_norm layernorm_after=feed_forward_norm"
