@@ -55,9 +55,9 @@ Publishes
     book           builds, prints and reports on pages
     cli            the ``course`` command
 
-What a model can compute itself (sines, window indices, causal masks) is not in its state. So make a
-model where it will run: one made on ``torch.device("meta")`` and filled by ``to_empty`` and
-``load_state_dict`` would keep whatever memory held there.
+What a model can compute itself (sines, window indices, causal masks) is not in its state. A model
+made on ``torch.device("meta")`` computes it in ``to_empty``, so call that before
+``load_state_dict``: with ``assign=True`` alone some tables would stay on the meta device.
 """
 
 from course_lib import old_names as old_names

@@ -49,7 +49,7 @@ def alignment_error_rate(predicted: Tensor, gold: Tensor, possible: Tensor | Non
                 f"got {predicted.dtype} {tuple(predicted.shape)} and {name} {links.dtype} "
                 f"{tuple(links.shape)}, wanted boolean tensors of one shape"
             )
-    fair = gold if possible is None else gold | possible
-    links_drawn = int(predicted.sum() + gold.sum())
-    right = int((predicted & gold).sum() + (predicted & fair).sum())
-    return (links_drawn - right) / links_drawn if links_drawn else 0.0
+    possible = gold if possible is None else gold | possible
+    total = int(predicted.sum() + gold.sum())
+    correct = int((predicted & gold).sum() + (predicted & possible).sum())
+    return (total - correct) / total if total else 0.0

@@ -203,8 +203,8 @@ class KVCache:
 class MultiHeadAttention(nn.Module):
     """Attention in H subspaces at once, for one sequence or between two.
 
-    Called as ``attend(x)`` it is self-attention, as ``attend(x, memory)`` cross-attention; all
-    three roles can be given apart as ``attend(q, k, v)``. ``d_memory`` is the width M of k and v, D
+    Called as ``attend(x)`` it is self-attention, as ``attend(x, memory)`` cross-attention; the
+    three can be given separately as ``attend(q, k, v)``. ``d_memory`` is the width M of k and v, D
     if not given.
 
     Source: Vaswani et al., Attention Is All You Need (2017), section 3.2.2.
@@ -265,8 +265,8 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             k, v: What is searched and what is returned; q and k if not given.
-            rotate: Turns projected queries and keys by their positions before they meet; it gets
-                the number of cached keys, where the positions of the new tokens begin.
+            mask, bias: As for :func:`scaled_dot_product_attention`, scores being ``(B, H, T, S)``.
+            rotate: Turns projected queries and keys; its offset is the number of cached keys.
             cache: Keys and values of earlier calls, to which this one adds its own; S counts both.
                 A fixed one holds a memory: the call that gives k fills it, later ones find it.
             head_mask: Factors on the output of each head, ``(H,)`` or ``(B, H)``; 0 silences it.
@@ -320,7 +320,7 @@ class MultiHeadAttention(nn.Module):
     def prune_heads(self, heads: Iterable[int]) -> None:
         """Take heads out for good: the same output as a 0 in the head mask, for less work.
 
-        The rest keep their order and are numbered anew. The last projection keeps its bias.
+        The rest keep their order and are renumbered. The last projection keeps its bias.
 
         Source: Michel et al., Are Sixteen Heads Really Better than One? (2019).
         """
@@ -389,7 +389,7 @@ def check_attention(
     aligned: bool = False,
     **others: Tensor,
 ) -> None:
-    """Refuse queries, keys and values that cannot meet.
+    """Refuse queries, keys and values that do not fit together.
 
     They are ``(..., T, Dh)``, ``(..., S, Dh)`` and ``(..., S, Dv)``. ``n_axes``: how many
     dimensions each must have; 2 or more if not given; ``aligned``: whether T = S; ``others``: what

@@ -70,7 +70,7 @@ def join(parts: list[str], pair: Pair) -> list[str]:
 
 
 def learn_byte_pairs(text: str, n_merges: int) -> BytePairs:
-    """Join the commonest pair of neighbouring tokens, ``n_merges`` times.
+    """Join the most common pair of neighbouring tokens, at most ``n_merges`` times.
 
     Of pairs that are equally common it takes the one whose tokens are older.
 
@@ -87,7 +87,7 @@ def learn_byte_pairs(text: str, n_merges: int) -> BytePairs:
         for pair in pairwise(word):
             counts[pair] += n
     merges: list[Pair] = []
-    for _ in range(n_merges):
+    while len(merges) < n_merges and any(counts.values()):
         best = max(counts, key=lambda pair: (counts[pair], -age[pair[0]], -age[pair[1]]))
         merges.append(best)
         age.setdefault("".join(best), len(age))

@@ -31,7 +31,7 @@ def reliability(logits: Tensor, labels: Tensor, n_bins: int = 10) -> Reliability
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins}, wanted at least 1")
     confidence, answer = logits.double().softmax(dim=-1).max(dim=-1)
-    right = (answer == labels).double()
+    right = ((answer == labels) & ~confidence.isnan()).double()
     edges = torch.arange(1, n_bins, dtype=torch.float64, device=logits.device) / n_bins
     bins = torch.bucketize(confidence, edges)
     sums = confidence.new_zeros(3, n_bins)
@@ -66,7 +66,7 @@ def fit_temperature(logits: Tensor, labels: Tensor, steps: int = 60) -> float:
     """
     if logits.numel() == 0 or logits.isnan().any():
         what = f"hold {int(logits.isnan().sum())} NaN" if logits.numel() else "are empty"
-        raise ValueError(f"logits {tuple(logits.shape)} {what}, wanted numbers of some examples")
+        raise ValueError(f"logits {tuple(logits.shape)} {what}, wanted (N, n_classes) of numbers")
     logits = logits.double()
     low, high = -math.log(20), math.log(20)
 

@@ -87,7 +87,7 @@ def sample(
     top_p: float | None = None,
     generator: Generator | None = None,
 ) -> Decoded[State]:
-    """Draw each token from what the model expects, or from the likelier part of it.
+    """Draw each token from the model's distribution, or from its likelier tokens.
 
     Arguments as for :func:`greedy`. The temperature is applied first, then ``top_k``, then
     ``top_p`` to what is left; log-probabilities are those of the model without all three.
@@ -360,7 +360,7 @@ def _check_log_probs(log_probs: Tensor, count: int) -> None:
 
 
 def check_target(target: Tensor, pad_id: int) -> None:
-    """Refuse texts ``(B, T + 1)`` without a word to foretell: their mean loss would be NaN."""
+    """Refuse texts ``(B, T + 1)`` without a word to predict: their mean loss would be NaN."""
     if certain((target[:, 1:] == pad_id).all()):
         raise ValueError(
             f"target {tuple(target.shape)} holds nothing but padding after the first token, "

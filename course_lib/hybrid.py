@@ -33,7 +33,7 @@ class InvertedBottleneck(nn.Module):
     """A convolution in more channels than come in and go out (MBConv), pre-norm.
 
     1x1 to E times as many channels, depth-wise 3x3, squeeze and excitation, 1x1 back; norms in
-    between, GELU behind the first two. Where the resolution is halved the depth-wise convolution
+    between, GELU after the first two. Where the resolution is halved the depth-wise convolution
     has stride 2, and the shortcut a mean over 2x2 and a 1x1 convolution.
 
     Source: Sandler et al., MobileNetV2 (2018), figure 4; Dai et al., CoAtNet (2021), section 2.1.
@@ -65,7 +65,7 @@ class RelativeBlock(nn.Module):
 
     The bias w of an offset is what a convolution has for a kernel, the inner product what attention
     adds: ``softmax(q_i . k_j / sqrt(Dh) + w_(i - j))``. Where the number of channels changes, a
-    linear map stands before attention.
+    linear map comes before attention.
 
     Source: Dai et al., CoAtNet: Marrying Convolution and Attention for All Data Sizes (2021),
     equation 3.
@@ -130,7 +130,7 @@ class HybridConfig:
     Args:
         stem_stride: Of the stem: 2 halves the resolution at once, which costs a quarter.
         widths, n_blocks: Channels and blocks of each stage; the stem is as wide as the first.
-        n_conv_stages: The first so many stages are convolutional, the rest attends.
+        n_conv_stages: Number of convolutional stages, which come first; the rest attend.
 
     Example:
         Two convolutional stages, then attention over as many tokens as 4 x 4 patches would make.

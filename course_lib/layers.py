@@ -145,7 +145,7 @@ class EncoderBlock(_Block):
     Pre-norm, ``x + f(norm(x))``, leaves the residual path untouched and needs one more norm after
     the last block. Post-norm, ``norm(x + f(x))``, is the original order. With a causal mask this is
     the block of a model that has a decoder only. ``dropout`` acts on weights, hidden channels and
-    the output of each part, ``bias`` says whether projections, feed-forward maps and norms add one.
+    each sub-layer's output, ``bias`` says whether projections, feed-forward maps and norms add one.
 
     Source: Vaswani et al. (2017), section 3.1, for post-norm; Xiong et al., On Layer Normalization
     in the Transformer Architecture (2020), for pre-norm.

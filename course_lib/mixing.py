@@ -79,7 +79,7 @@ def convolution(x: Tensor, weight: Tensor, *, dilation: int = 1) -> Tensor:
     """Mix each position of ``(B, T, D)`` with those before it, by the same weights everywhere.
 
     ``weight`` has one matrix for each place in the window, ``(window, D, Dout)``, the last one for
-    the position itself. Zeros stand before the beginning of the sequence.
+    the position itself. Zeros come before the beginning of the sequence.
 
     >>> x = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]])
     >>> convolution(x, torch.ones(2, 1, 1), dilation=3).flatten()

@@ -24,7 +24,7 @@ def rnn_step(
     Weights are ``W``, ``(D, Dx)``, and ``U``, ``(D, D)``; the two biases ``(D,)`` add up to b.
     Source: Elman, Finding Structure in Time (1990), with tanh for the sigmoid.
     """
-    _check(x, h, weight_ih, weight_hh, gates=1)
+    _check(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
     return (F.linear(x, weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh)).tanh()
 
 
@@ -37,7 +37,7 @@ def gru_step(
     Source: Cho et al., Learning Phrase Representations using RNN Encoder-Decoder (2014), section
     2.3; as in torch, the reset gate acts after the product with ``U``, not before it.
     """
-    _check(x, h, weight_ih, weight_hh, gates=3)
+    _check(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=3)
     x_reset, x_keep, x_new = F.linear(x, weight_ih, bias_ih).chunk(3, dim=-1)
     h_reset, h_keep, h_new = F.linear(h, weight_hh, bias_hh).chunk(3, dim=-1)
     reset = (x_reset + h_reset).sigmoid()
@@ -61,7 +61,9 @@ def lstm_step(
     Short-Term Memory (1997); the forget gate is due to Gers et al., Learning to Forget (2000).
     """
     h, c = state
-    _check(x, h, weight_ih, weight_hh, gates=4)
+    if c.shape != h.shape:
+        raise ValueError(f"h has shape {tuple(h.shape)} and c {tuple(c.shape)}, wanted one shape")
+    _check(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=4)
     gates = F.linear(x, weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh)
     add, forget, new, show = gates.chunk(4, dim=-1)
     c = forget.sigmoid() * c + add.sigmoid() * new.tanh()
@@ -90,17 +92,17 @@ def unroll(
     return torch.stack(states, dim=1), state
 
 
-def _check(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, gates: int) -> None:
+def _check(x: Tensor, h: Tensor, *parameters: Tensor, gates: int = 1) -> None:
     if x.ndim != 2 or h.ndim != 2 or x.shape[0] != h.shape[0]:
         raise ValueError(
             f"x has shape {tuple(x.shape)} and the state {tuple(h.shape)}, wanted (B, Dx) and "
             "(B, D)"
         )
     rows = gates * h.shape[-1]
-    shapes = tuple(weight_ih.shape), tuple(weight_hh.shape)
-    fitting = (rows, x.shape[-1]), (rows, h.shape[-1])
-    if shapes != fitting:
+    found = [tuple(p.shape) for p in parameters]
+    fitting = [(rows, x.shape[-1]), (rows, h.shape[-1]), (rows,), (rows,)]
+    if found != fitting:
         raise ValueError(
-            f"weights have shapes {shapes[0]} and {shapes[1]}, wanted {fitting[0]} and "
-            f"{fitting[1]} for an input of width {x.shape[-1]} and a state of width {h.shape[-1]}"
+            f"parameters have shapes {found}, wanted {fitting} for an input of width "
+            f"{x.shape[-1]} and a state of width {h.shape[-1]}"
         )

@@ -33,9 +33,9 @@ class BasicBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Make ``(B, out_channels, height / stride, width / stride)``, rounded up."""
-        # The output of a norm belongs to nobody else, so that it may be overwritten.
         hidden = F.relu(self.norm1(self.conv1(x)))
         residual = x if self.shortcut is None else self.shortcut(x)
+        # The sum is used nowhere else, so it may be overwritten.
         return F.relu_(self.norm2(self.conv2(hidden)) + residual)
 
 

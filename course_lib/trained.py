@@ -2,7 +2,7 @@
 
 The *translator* is a Transformer that turns German and Korean into English; its sentences come with
 gold alignments. The *reader* fills in hidden words of the annotated sentences; they come with what
-belongs to what. The *writer* is a GPT that goes on with plays of Shakespeare. ``course run`` trains
+belongs to what. The *writer* is a GPT that continues plays of Shakespeare. ``course run`` trains
 them as ``read-translation``, ``read-words`` and ``writer``, and keeps weights beside the records.
 """
 
@@ -144,8 +144,11 @@ class TrainedWriter:
     tokenizer: BytePairs
 
     def go_on(self, text: str, n: int, temperature: float = 1.0, seed: int = 0) -> str:
-        """Go on with a text by n tokens; as :meth:`course_lib.whole.GPT.generate`, repeatably."""
+        """Continue a text by n tokens as :meth:`course_lib.whole.GPT.generate` does, repeatably."""
         tokens = torch.tensor([self.tokenizer.encode(text)])
+        before, most = tokens.shape[1], len(self.model.positions)
+        if not before or before + n > most:
+            raise ValueError(f"text has {before} tokens, n is {n}; wanted 1 to {most} in all")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self.tokenizer.decode(self.model.generate(tokens, n, temperature)[0].tolist())

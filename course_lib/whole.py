@@ -136,7 +136,7 @@ class GPT(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """Cut a picture into patches, read them as tokens, classify by one more token.
+    """Cut an image into patches, read them as tokens, classify by one more token.
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.
 
@@ -169,7 +169,7 @@ class VisionTransformer(nn.Module):
         nn.init.normal_(self.positions, std=0.02)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits of the classes of pictures ``(B, 3, height, width)``: ``(B, n_classes)``."""
+        """Logits of the classes of images ``(B, 3, height, width)``: ``(B, n_classes)``."""
         # A column of unfold is one patch, channel by channel: (B, 3 P P, N) -> (B, N, D).
         x = self.patch_proj(F.unfold(images, self.patch_size, stride=self.patch_size).mT)
         x = torch.cat([self.cls_token.expand(len(x), 1, -1), x], dim=1) + self.positions

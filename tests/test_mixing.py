@@ -142,12 +142,17 @@ def test_values_and_gradients_are_those_of_the_module(name):
         torch.testing.assert_close(a, b)
 
 
+X = torch.zeros(2, 3)
 test_what_does_not_fit_is_refused = refusals(
     (lambda: unroll(rnn_step, torch.zeros(2, 3), torch.zeros(2, 5)), r"wanted \(B, T, Dx\)"),
     (lambda: unroll(rnn_step, torch.zeros(2, 0, 3), torch.zeros(2, 5)), r"wanted \(B, T, Dx\)"),
     (
         lambda: gru_step(torch.zeros(1, 3), torch.zeros(1, 5), *nn.LSTM(3, 5).all_weights[0]),
-        r"\(20, 3\) and \(20, 5\), wanted \(15, 3\)",
+        r"\[\(20, 3\), \(20, 5\), \(20,\), \(20,\)\], wanted \[\(15, 3\)",
+    ),
+    (
+        lambda: lstm_step(X, (X, X[:1]), *nn.LSTM(3, 3).all_weights[0]),
+        r"h has shape \(2, 3\) and c \(1, 3\)",
     ),
     *(
         (

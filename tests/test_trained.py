@@ -107,6 +107,9 @@ def test_a_packed_writer_comes_back(tmp_path):
     tokens = torch.tensor([again.tokenizer.encode("ab cab")])
     assert tokens.tolist() == [[4, 5, 4]] and torch.equal(again.model(tokens), model(tokens))
     assert again.go_on("ab", 3, seed=1) == again.go_on("ab", 3, seed=1)
+    for text, n in (("", 3), ("ab", 99)):
+        with pytest.raises(ValueError, match=r"wanted 1 to \d+ in all"):
+            again.go_on(text, n)
 
 
 def test_a_word_that_may_not_be_looked_at_changes_nothing():

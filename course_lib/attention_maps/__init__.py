@@ -15,7 +15,6 @@ from course_lib.attention_maps.faithfulness import (
 )
 from course_lib.attention_maps.flow import (
     effective_receptive_field,
-    field_side,
     layers_to_reach_all,
     reachability,
 )

@@ -1,4 +1,4 @@
-"""Faithfulness of attention: take away what gets attention and see."""
+"""Faithfulness of attention: delete what gets attention and measure the change."""
 
 from collections.abc import Callable
 

@@ -11,7 +11,7 @@ from torch import Tensor
 def reachability(masks: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tensor:
     """Inputs that each output can depend on after several layers of masked attention, ``(T, T)``.
 
-    Along ways of one step a layer; the residual path lets a token stay where it is.
+    Along paths of one step per layer; the residual path lets a token stay where it is.
 
     Args:
         masks: Boolean ``(T, T)`` for all layers, or one for each, the first layer first;
@@ -59,7 +59,7 @@ def layers_to_reach_all(masks: Tensor | Sequence[Tensor], pairs: Tensor | None =
         quiet = quiet + 1 if torch.equal(before, reached) else 0
         if quiet == len(masks):
             missing = int((required & ~reached).sum())
-            raise ValueError(f"masks leave {missing} of the pairs wanted unreached for ever")
+            raise ValueError(f"masks leave {missing} of the pairs wanted unreached at any depth")
     return layer
 
 
@@ -123,20 +123,3 @@ def effective_receptive_field(
     if not field.any():
         raise ValueError("no pixel moves that place of the feature map")
     return field / field.sum()
-
-
-def field_side(field: Tensor, share: float = 0.95) -> int:
-    """Side of the smallest square around the middle of ``(height, width)`` that holds a share."""
-    if field.ndim != 2 or not 0 < share <= 1:
-        raise ValueError(
-            f"field has shape {tuple(field.shape)} and share is {share}, wanted (height, width) "
-            "and a share above 0 and at most 1"
-        )
-    height, width = field.shape
-    rows = (torch.arange(height) - height // 2).abs()
-    columns = (torch.arange(width) - width // 2).abs()
-    distance = torch.maximum(rows[:, None], columns).to(field.device)
-    held = torch.stack([field[distance <= r].sum() for r in range(int(distance.max()) + 1)])
-    # Rounding may leave the sum of all a little below the share of all.
-    enough = held >= share * held[-1] * (1 - 1e-6)
-    return 2 * int(enough.int().argmax()) + 1

@@ -152,8 +152,7 @@ def received(weights: Tensor, *, queries: Tensor | None = None) -> Tensor:
 
     The first key may be a sink. Arguments as for :func:`entropy`.
     """
-    counted = _counted(weights, queries)[..., None]
-    return _mean_rows(weights, counted)
+    return _mean(weights.mT, _counted(weights, queries)[..., None, :])
 
 
 def stripe_score(weights: Tensor, n_columns: int = 1, *, queries: Tensor | None = None) -> Tensor:
@@ -270,7 +269,7 @@ def relation_baseline(links: Tensor, *, queries: Tensor | None = None) -> tuple[
         links = links & _fitted("queries", queries, links.shape[:-1])[..., None]
     with_link = int(links.any(dim=-1).sum())
     if not with_link:
-        raise ValueError("links holds no link")
+        raise ValueError("links holds no link, wanted at least one")
     n_queries, n_keys = links.shape[-2:]
     hits = {
         offset: int(links.diagonal(offset, dim1=-2, dim2=-1).sum())
@@ -335,7 +334,3 @@ def _places(weights: Tensor, first_query: int) -> tuple[Tensor, Tensor]:
 
 def _mean(rows: Tensor, counted: Tensor) -> Tensor:
     return torch.where(counted, rows, 0.0).sum(dim=-1) / counted.sum(dim=-1)
-
-
-def _mean_rows(rows: Tensor, counted: Tensor) -> Tensor:
-    return torch.where(counted, rows, 0.0).sum(dim=-2) / counted.sum(dim=-2)

@@ -43,8 +43,8 @@ class LinearProbe:
         # A channel that never changes says nothing, and must not divide by 0.
         self.deviation = torch.where(deviation > 1e-9, deviation, 1.0)
         x = (features - self.mean) / self.deviation
-        self.weight = torch.zeros(self.n_classes, x.shape[1], dtype=x.dtype, requires_grad=True)
-        self.bias = torch.zeros(self.n_classes, dtype=x.dtype, requires_grad=True)
+        self.weight = x.new_zeros(self.n_classes, x.shape[1], requires_grad=True)
+        self.bias = x.new_zeros(self.n_classes, requires_grad=True)
         solver = torch.optim.LBFGS(
             [self.weight, self.bias], max_iter=self.max_steps, line_search_fn="strong_wolfe"
         )
@@ -93,11 +93,6 @@ class ProbeResult:
     accuracy: float
     control: float
     majority: float
-
-    @property
-    def selectivity(self) -> float:
-        """Measure how much better the probe is at the real task than at the control task."""
-        return self.accuracy - self.control
 
 
 def probe_selectivity(

@@ -36,7 +36,7 @@ def longformer_pairs(T: int, radius: int, n_global: int) -> int:
     The first ``n_global`` positions see everything and are seen by all.
     """
     n_global = min(n_global, T)
-    # The rest behind the global positions is a shorter sequence with a window.
+    # The rest after the global positions is a shorter sequence with a window.
     rest = window_pairs(T - n_global, radius) if T > n_global else 0
     return rest + 2 * n_global * T - n_global**2
 
@@ -61,7 +61,7 @@ def attention_costs(
         n_global: Global positions of Longformer. Their keys and values of all positions, and
             their queries, have projections of their own, which are counted here.
         rank: Mixtures of Linformer, and features of Performer.
-        tile: Queries and keys of a tile; one tile a head is held, and two numbers a query.
+        tile: Queries and keys of a tile; one tile per head is held, and two numbers per query.
 
     Example:
         >>> costs = attention_costs(1024, 512, 8, radius=64, rank=128)
@@ -71,7 +71,7 @@ def attention_costs(
     check_heads(d_model, n_heads)
     sizes = {"T": T, "rank": rank, "tile": tile}
     if small := {name: size for name, size in sizes.items() if size < 1}:
-        raise ValueError(f"{small} wanted at least 1 of each")
+        raise ValueError(f"sizes are {small}, wanted at least 1 each")
     if radius < 0 or n_global < 0:
         raise ValueError(f"radius is {radius} and n_global {n_global}, wanted at least 0")
     near, joined = window_pairs(T, radius), longformer_pairs(T, radius, n_global)

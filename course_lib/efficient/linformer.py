@@ -173,4 +173,4 @@ def _mixtures(rank: int, length: int) -> nn.Parameter:
 
 def _check_length(name: str, S: int, length: int) -> None:
     if S > length:
-        raise ValueError(f"{name}: there are {S} keys, wanted at most {length}, the length mixed")
+        raise ValueError(f"{name}: there are {S} keys, wanted at most {length}, what is mixed")

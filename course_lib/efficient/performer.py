@@ -240,10 +240,6 @@ class RandomFeatureAttention(nn.Module):
         directions = orthogonal_features(n_features, d_head, generator=generator)
         self.register_buffer("directions", directions)
 
-    def redraw(self, generator: Generator | None = None) -> None:
-        """Draw new directions, as the paper does from time to time while training."""
-        self.directions.copy_(orthogonal_features(*self.directions.shape, generator=generator))
-
     def forward(self, q: Tensor, k: Tensor, v: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
         """Attend to k and v ``(B, H, S, Dh)``: ``(B, H, T, Dv)``."""
         causal, eps, sum_eps = self.causal, self.eps, self.sum_eps

@@ -83,8 +83,8 @@ class CrossWindow(nn.Module):
         if self.operator == "max":
             return windows.amax(dim=3)
         if self.operator == "mean":
-            average = average_neighbouring_channels if self.pool_channels else _average
-            return average(windows)
+            pooled = self.pool_channels
+            return average_neighbouring_channels(windows) if pooled else windows.mean(dim=3)
         if self.operator == "prob_sparse":
             return _informative_samples(windows, queries, keys)
         if windows.shape[3] != self.n_windows:
@@ -100,7 +100,7 @@ class CrossWindow(nn.Module):
 def average_neighbouring_channels(windows: Tensor) -> Tensor:
     """Average over windows as the official release computes it.
 
-    It writes the channels of all windows ``(B, H, L, nW, c)`` one behind the other, ``nW * c``
+    It writes the channels of all windows ``(B, H, L, nW, c)`` one after the other, ``nW * c``
     numbers, and lets an adaptive average leave c of them. That averages nW numbers that stand side
     by side: mostly channels of the same window. The result ``(B, H, L, c)`` is the mean over
     windows only if there is one window.
@@ -147,7 +147,7 @@ def informative_keys(
         raise ValueError(f"n_keep is {n_keep}, wanted 1 to the number of keys {K}")
     if pool not in ("mean", "max"):
         raise ValueError(f"pool is {pool!r}, wanted 'mean' or 'max'")
-    n_queries = max(1, math.ceil(math.log(N))) if n_queries is None else n_queries
+    n_queries = math.ceil(math.log(max(N, 2))) if n_queries is None else n_queries
     if not 1 <= n_queries <= N:
         raise ValueError(f"n_queries is {n_queries}, wanted 1 to the number of queries {N}")
     scores = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(2, 3)
@@ -157,10 +157,6 @@ def informative_keys(
     chosen = scores.gather(2, decided[..., None].expand(-1, -1, -1, K))
     pooled = chosen.mean(dim=2) if pool == "mean" else chosen.amax(dim=2)
     return pooled.topk(n_keep, dim=-1).indices.sort(dim=-1).values
-
-
-def _average(windows: Tensor) -> Tensor:
-    return windows.mean(dim=3)
 
 
 def _informative_samples(windows: Tensor, queries: Tensor | None, keys: Tensor | None) -> Tensor:

@@ -76,12 +76,7 @@ class FaViTConfig:
     @property
     def maps(self) -> tuple[int, ...]:
         """Side of each stage's map."""
-        side = -(-self.image_size // 4)
-        sides = []
-        for _ in self.widths:
-            sides.append(side)
-            side = -(-side // 2)
-        return tuple(sides)
+        return tuple(-(-self.image_size // (4 * 2**stage)) for stage in range(len(self.widths)))
 
 
 class FaViT(nn.Module):
@@ -234,7 +229,7 @@ class _Stage(nn.Module):
 
 
 def _init(model: nn.Module, generator: torch.Generator | None) -> None:
-    """Linear maps small, convolutions as wide as what they feed, operators as the mean."""
+    """Draw linear maps small, convolutions by fan-out; operators start as the mean."""
     for part in model.modules():
         if isinstance(part, nn.Linear):
             nn.init.trunc_normal_(part.weight, std=0.02, generator=generator)

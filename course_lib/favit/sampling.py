@@ -21,7 +21,7 @@ def dilation_rate(size: int, window: int) -> int:
 
 
 def reflected(length: int, side: int) -> Tensor:
-    """Where the values of a row come from that is continued by reflection at its ends.
+    """Sources of the values of a row that is continued by reflection at its ends.
 
     The ``side`` values become integers ``(length,)``. The end itself is not repeated. Beyond one
     reflection the row is reflected again, which ``F.pad(mode="reflect")`` refuses.

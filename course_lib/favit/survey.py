@@ -39,7 +39,7 @@ def group_survey(rows: int, columns: int, window: int, dilation: int) -> tuple[i
 def tokens_read(rows: int, columns: int, window: int, dilation: int, *, radius: int = 0) -> Tensor:
     """Tokens that the keys of a group are made of: boolean ``(rows, columns)``.
 
-    All queries share the keys, so that this is whom *every* token hears of in one layer. A
+    All queries share the keys, so these are what *every* token reads in one layer. A
     convolution has looked ``radius`` tokens around each sample; 1 for FaViT's 3 x 3.
     """
     lines = []

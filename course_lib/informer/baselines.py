@@ -1,4 +1,4 @@
-"""Forecasts that know nothing of attention, and that one has to be better than."""
+"""Baselines without attention, which a model has to beat."""
 
 import torch
 from torch import Tensor

@@ -42,7 +42,7 @@ class InformerConfig:
         time: The calendar: ``"features"``, a linear map of numbers in [-0.5, 0.5] (called timeF in
             the published code); ``"fixed"``, sinusoidal tables for month, day, weekday, hour;
             ``"learned"``, such tables, trained; or ``"none"``.
-        minutes: Whether the calendar has minutes, too: five numbers a step, four if not.
+        minutes: Whether the calendar has minutes, too: five numbers per step, four if not.
         positions: ``"sinusoidal"``; ``"legendre"`` and ``"legendre_basis"``, see
             :func:`~course_lib.positions.legendre.legendre_positions`; ``"learned"``;
             ``"relative"``, a bias per head and distance; ``"rotary"``; or ``"none"``.

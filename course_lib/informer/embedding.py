@@ -44,7 +44,7 @@ class TokenEmbedding(nn.Module):
     """Turns each step and its neighbours into a token, by a convolution three steps wide.
 
     With ``causal`` a token is made of its step and the two before it, with zeros before the first.
-    If not it has a step of either side, and the ends of the sequence are neighbours.
+    Otherwise it has one step on either side, and the ends of the sequence are neighbours.
 
     Source: Zhou et al., Informer (2021), "The Uniform Input Representation".
 

@@ -68,7 +68,7 @@ class SparseRules:
 class ProbSparse(nn.Module):
     """Attention of ``c ceil(ln T)`` active queries of each head; the others get a mean of values.
 
-    Active is who has the largest :func:`max_mean_measure`, judged by ``c ceil(ln S)`` keys that
+    Active queries have the largest :func:`max_mean_measure`, judged by ``c ceil(ln S)`` keys that
     :func:`~course_lib.informer.sampling.sample_keys` chooses. In training every call chooses
     others; in evaluation the choice is the same in each call. With as many active queries as there
     are queries this is full attention.

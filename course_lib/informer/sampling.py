@@ -1,8 +1,8 @@
 """Keys that a query is judged by: numbers that look drawn, but belong to their place.
 
 Every number is a hash of a seed, a head, a query and a draw. So the same seed gives the same sample
-on every device, whatever else is drawn, and the sample of a query does not change when the sequence
-grows behind it.
+on every device, whatever else is drawn, and the sample of a query does not change when tokens
+follow it.
 """
 
 import math
@@ -42,7 +42,7 @@ def sample_keys(
     """Choose ``c ceil(ln n)`` of the n keys that a query sees.
 
     The keys, seen as a ring, are cut into as many stretches as there are draws, beginning anywhere,
-    and one is taken from each. So none is taken twice, all are where there are no more than draws,
+    and one is taken from each. So none is taken twice, all are if there are no more than draws,
     and each is as likely as any other. With ``replacement`` any visible key is drawn each time, as
     the published code does: of 96 keys and 25 draws some 22 are different ones then.
 

@@ -40,12 +40,12 @@ class GatedCrossAttention(nn.Module):
         self.attention = MultiHeadAttention(
             d_model, n_heads, d_memory=d_memory, dropout=dropout, bias=False, fused=fused
         )
-        self.attention_gate = nn.Parameter(torch.tensor(gate))
+        self.attention_gate = nn.Parameter(torch.tensor(float(gate)))
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(
             d_model, d_ff, activation="gelu", dropout=dropout, bias=False
         )
-        self.feed_forward_gate = nn.Parameter(torch.tensor(gate))
+        self.feed_forward_gate = nn.Parameter(torch.tensor(float(gate)))
 
     def forward(
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None, return_weights: bool = False

@@ -54,7 +54,7 @@ def interleaved_positions(segments: Sequence[Segment], *, scheme: Scheme = "grid
 def interleaved_mask(segments: Sequence[Segment], *, whole_images: bool = True) -> Tensor:
     """Let each token see what comes before it, and each patch its whole image: boolean ``(T, T)``.
 
-    The parts of a picture have no order in time: under a plain causal mask, which this is without
+    The patches of an image have no order in time: under a plain causal mask, which this is without
     ``whole_images``, the first patch would see nothing of it.
 
     Example:
@@ -122,10 +122,10 @@ class InterleavedConfig:
 
 
 class InterleavedDecoder(nn.Module):
-    """A language model that reads words and images in any order and says the next word.
+    """A language model that reads words and images in any order and predicts the next word.
 
-    Patches are mapped into the space of words; positions turn queries and keys on three axes. What
-    stands at a patch is not predicted.
+    Patches are mapped into the space of words; positions turn queries and keys on three axes.
+    Patches are not predicted.
 
     Source: Wang et al., Qwen2-VL (2024), section 2.1, for the order and the positions; pre-norm
     blocks of this course in place of its own.

@@ -71,7 +71,7 @@ def close_ups(n: int, generator: torch.Generator, *, jitter: int = 2) -> Caption
 def train_towers(
     pairs: CaptionedShapes, *, kept_back: Sequence[int] = KEPT_BACK, steps: int = 600, seed: int = 0
 ) -> tuple[DualEncoder, Tensor]:
-    """Train two small towers on pairs, 64 a step: the model, and each step's loss ``(steps,)``.
+    """Train two small towers on pairs, 64 per step: the model, and each step's loss ``(steps,)``.
 
     Pairs with the captions ``kept_back`` are left out.
     """

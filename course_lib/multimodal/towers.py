@@ -1,4 +1,4 @@
-"""Two encoders that meet only in the end: one for images, one for text."""
+"""Two encoders that meet only at the end: one for images, one for text."""
 
 from dataclasses import dataclass
 
@@ -91,7 +91,7 @@ class ImageTower(nn.Module):
             nn.init.normal_(table, std=d_model**-0.5, generator=generator)
 
     def forward(self, images: Tensor) -> Tensor:
-        """One vector an image: ``(B, C, height, width)`` becomes ``(B, D)``."""
+        """One vector per image: ``(B, C, height, width)`` becomes ``(B, D)``."""
         config = self.config
         check_images(images, config.n_channels, config.image_size)
         patches = self.patch_proj(patchify(images, config.patch_size))
@@ -105,7 +105,7 @@ class ImageTower(nn.Module):
 class TextTower(nn.Module):
     """A causal Transformer, read where the text ends.
 
-    Under the causal mask the end token alone has seen every word, and whatever is padded behind it
+    Under the causal mask the end token alone has seen every word, and padding after it
     cannot be seen by it: no padding mask is needed.
 
     Source: Radford et al. (2021), section 2.4.
@@ -146,7 +146,7 @@ class TextTower(nn.Module):
         nn.init.normal_(self.positions, std=0.01, generator=generator)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """One vector a text: ``(B, T)`` becomes ``(B, D)``; nothing behind ``end`` is read."""
+        """One vector per text: ``(B, T)`` becomes ``(B, D)``; nothing after ``end`` is read."""
         if tokens.ndim != 2 or tokens.shape[1] > self.config.max_len:
             raise ValueError(
                 f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T at most "
@@ -164,11 +164,11 @@ keep_in_step(TextTower, lambda tower: {"mask": causal_mask(tower.config.max_len)
 
 
 class DualEncoder(nn.Module):
-    """Map images and texts into one space, in which pairs shall lie close.
+    """Map images and texts into one space, in which pairs should lie close.
 
     The towers share nothing and never attend to each other, so the embeddings of a million images
     can be computed once and searched with any text. What this cannot see is which word belongs to
-    which part of the picture.
+    which part of the image.
 
     Source: Radford et al. (2021), figures 1 and 3.
     """

@@ -83,12 +83,11 @@ class UnifiedEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
-        d_model, side = config.d_model, config.image_size // config.patch_size
+        d_model = config.d_model
         self.embedding = nn.Embedding(config.n_words, d_model)
         self.patch_proj = nn.Linear(config.n_channels * config.patch_size**2, d_model)
         self.kinds = nn.Parameter(torch.empty(2, d_model))
-        table = unified_positions(config.max_len, side, side, d_model, places=config.places)
-        self.register_buffer("positions", table, persistent=False)
+        self.register_buffer("positions", _tables(self)["positions"], persistent=False)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
             EncoderBlock(d_model, config.n_heads, config.d_ff, dropout=config.dropout, fused=fused)

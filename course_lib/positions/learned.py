@@ -111,7 +111,7 @@ def stretch_grid(
             f"the table has shape {tuple(table.shape)}, wanted "
             f"({n_prefix} + {old[0]} * {old[1]}, D)"
         )
-    down, across = (stretch_weights(n, m).to(table.dtype) for n, m in zip(old, new, strict=True))
+    down, across = (stretch_weights(n, m).to(table) for n, m in zip(old, new, strict=True))
     grid = table[n_prefix:].unflatten(0, old)
     fitted = torch.einsum("ar,bc,rcd->abd", down, across, grid)
     return torch.cat([table[:n_prefix], fitted.flatten(0, 1)])

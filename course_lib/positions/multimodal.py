@@ -76,7 +76,7 @@ def section_axes(sections: Sequence[int], *, interleaved: bool = False) -> Tenso
 
 
 class MultimodalRotary(ComputedTables):
-    """Rotary positions with three numbers a token; for words it is rotary on a line.
+    """Rotary positions with three numbers per token; for words it is rotary on a line.
 
     Channels are paired half split; ``sections`` has the Dh / 2 pairs of :func:`section_axes`.
     Unlike on a line, the positions are given with each call:
@@ -140,7 +140,7 @@ class MultimodalRotary(ComputedTables):
         return rotate_by_table(q, table, "half_split"), rotate_by_table(k, table, "half_split")
 
     def at(self, positions: Tensor) -> Rotate:
-        """Arguments that let ``MultiHeadAttention`` turn new tokens at positions ``(3, T)``."""
+        """The ``rotate`` of ``MultiHeadAttention`` for new tokens at positions ``(3, T)``."""
         return lambda q, k, offset: self(q, k, positions)
 
 

@@ -41,7 +41,7 @@ class PlacedAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Attend: ``(B, T, D)``."""
         T = x.shape[1]
-        mask = causal_mask(T) if self.causal else None
+        mask = causal_mask(T, device=x.device) if self.causal else None
         bias = None if self.bias is None else self.bias(T)[None]
         out: Tensor = self.attention(x, mask=mask, bias=bias, rotate=self.rotate)
         return out
@@ -116,7 +116,7 @@ def train_previous(
 def accuracy_by_place(
     model: Callable[[Tensor], Tensor], length: int, *, n_sequences: int = 64, seed: int = 1
 ) -> Tensor:
-    """Measure how often a model names the previous token at the places 1, 2, ...: ``(T - 1,)``.
+    """Measure how often a model predicts the previous token at the places 1, 2, ...: ``(T - 1,)``.
 
     Example:
         A model that always says the token that it sees is right where a token comes twice in a row.

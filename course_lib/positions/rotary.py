@@ -83,7 +83,7 @@ def rotation_table(
 
     Interleaved: ``(..., T, P, 2)``, the cosine and the sine, which are one complex number.
     Half split: ``(2, ..., T, 2P)``, the cosines twice, and the sines with either sign.
-    The dtype is that of the angles if not given, single precision at least.
+    The dtype is that of the angles if not given.
     """
     _check_layout(layout)
     cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)

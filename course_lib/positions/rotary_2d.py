@@ -178,7 +178,7 @@ def _outside_autocast(forward: Callable[..., tuple[Tensor, Tensor]]) -> Any:
 
 
 # An angle of bfloat16 is off by a tenth of a radian at 20, and complex numbers of it don't exist.
-# A statement, not a decorator, for the reason that `keep_in_step` gives.
+# A statement, not a decorator: records of runs name the code of the class, which it leaves alone.
 MixedRotary.forward = _outside_autocast(MixedRotary.forward)  # type: ignore[method-assign]
 
 

@@ -81,8 +81,7 @@ def inverse_order(order: Tensor) -> Tensor:
     >>> inverse_order(torch.tensor([1, 2, 0])).tolist()
     [2, 0, 1]
     """
-    if order.ndim != 1 or not order.sort().values.equal(torch.arange(len(order))):
-        raise ValueError(f"wanted a permutation of 0..N-1, got {tuple(order.shape)} numbers")
-    inverse = torch.empty_like(order)
-    inverse[order] = torch.arange(len(order))
-    return inverse
+    wanted = torch.arange(len(order), device=order.device)
+    if order.ndim != 1 or not order.sort().values.equal(wanted):
+        raise ValueError(f"order is {order.tolist()}, wanted a permutation of 0..N-1")
+    return order.argsort()

@@ -77,7 +77,7 @@ def binary_code(positions: Tensor, n_bits: int) -> Tensor:
             f"positions reach from {positions.min()} to {positions.max()}, wanted 0 to "
             f"{2**n_bits - 1} for {n_bits} binary digits"
         )
-    return (positions[..., None] >> torch.arange(n_bits) & 1).float()
+    return (positions[..., None] >> torch.arange(n_bits, device=positions.device) & 1).float()
 
 
 def sine_code(positions: Tensor, period: float) -> Tensor:

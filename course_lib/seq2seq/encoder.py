@@ -37,7 +37,7 @@ class Encoder(nn.Module):
         )
 
     def forward(self, source: Tensor, source_lengths: Tensor) -> tuple[Tensor, State]:
-        """Encode tokens ``(B, S)``, padded on the right, of which at least 1 is real ``(B,)``.
+        """Encode tokens ``(B, S)``, padded on the right, of real lengths ``(B,)``, at least 1.
 
         Returns the states of the top layer ``(B, S, D)``, 0 after the end of a sentence, and the
         last state of every layer ``(L, B, D)`` (for an LSTM a pair of these).

@@ -44,7 +44,7 @@ def bahdanau(
 
 
 def compare_projected(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-    """:func:`bahdanau` after its matrices, of ``(B, T, A)`` and ``(B, S, A)``: once a step."""
+    """:func:`bahdanau` of projected queries ``(B, T, A)`` and projected keys ``(B, S, A)``."""
     _check_batch("query", query, "keys", keys)
     if v.ndim != 1:
         raise ValueError(f"v has shape {tuple(v.shape)}, wanted (A,)")

@@ -12,6 +12,7 @@ from course_lib.attention import (
     fused_attention,
     merge_heads,
     scaled_dot_product_attention,
+    split_heads,
 )
 from course_lib.layers import FeedForward
 from course_lib.masks import check_mask
@@ -80,8 +81,7 @@ class WindowAttention(nn.Module):
         bias = self.bias(rows, columns)[None]
         if mask is not None:
             bias = self._masked(bias, mask, x.shape[0])
-        heads = (x.shape[0], N, self.n_heads, -1)
-        q, k, v = (part.view(heads).transpose(1, 2) for part in self.qkv_proj(x).chunk(3, dim=-1))
+        q, k, v = (split_heads(part, self.n_heads) for part in self.qkv_proj(x).chunk(3, dim=-1))
         dropout = self.dropout if self.training else 0.0
         if self.fused and not return_weights:
             return self.out_proj(merge_heads(fused_attention(q, k, v, bias=bias, dropout=dropout)))

@@ -67,12 +67,8 @@ class SwinConfig:
     @property
     def maps(self) -> tuple[int, ...]:
         """Side of each stage's map."""
-        side = -(-self.image_size // self.patch_size)
-        sides = []
-        for _ in self.depths:
-            sides.append(side)
-            side = -(-side // 2)
-        return tuple(sides)
+        cells = (self.patch_size * 2**stage for stage in range(len(self.depths)))
+        return tuple(-(-self.image_size // cell) for cell in cells)
 
 
 class Swin(nn.Module):

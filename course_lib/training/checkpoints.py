@@ -16,7 +16,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, 
     """Write a safetensors file with tensors of any shape and text, each by name.
 
     It is written beside its place and then moved there in one go, so that a kill at any moment
-    leaves either the old file or the new one. Tensors that share memory are written apart.
+    leaves either the old file or the new one. Tensors that share memory are written separately.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")

@@ -81,7 +81,7 @@ def fit(
         clip_norm: Largest allowed norm of the whole gradient, or None.
         autocast: ``torch.bfloat16`` to compute the loss in mixed precision.
         accumulate, weigh: As in :func:`train_epoch`.
-        recompute: Kinds of blocks whose insides are computed again on the way back.
+        recompute: Kinds of blocks that are computed again in the backward pass.
         evaluate: Measures the model after every epoch, in evaluation mode, without gradients.
         enough: From the rows so far to whether training ends before its last epoch.
         checkpoint: File to resume from if it exists, and to write after every epoch.

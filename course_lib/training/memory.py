@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 @contextmanager
 def recomputing(model: nn.Module, *kinds: type[nn.Module]) -> Iterator[None]:
-    """Let modules keep only what enters them, and compute their insides again on the way back.
+    """Let modules keep only their inputs, and compute the rest again in the backward pass.
 
     Known as gradient checkpointing (Chen et al., 2016, section 3). Name kinds that hold whole
     blocks, residual connections included; of parts within parts both recompute. The gradients stay
@@ -45,7 +45,7 @@ def recomputing(model: nn.Module, *kinds: type[nn.Module]) -> Iterator[None]:
 
 
 def saved_bytes(call: Callable[[], Tensor]) -> int:
-    """Bytes that autograd keeps of a call for the way back, without the weights.
+    """Bytes that autograd keeps of a call for the backward pass, without the weights.
 
     What shares memory counts once.
 

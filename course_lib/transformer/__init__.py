@@ -1,7 +1,7 @@
 """Transformers: an encoder, a decoder, both together, and a decoder alone.
 
 Stacks take vectors and know nothing of words. Models add embeddings, positions and logits, and can
-write: :meth:`EncoderDecoder.generate` translates, :meth:`DecoderOnly.generate` goes on with a text.
+write: :meth:`EncoderDecoder.generate` translates, :meth:`DecoderOnly.generate` continues a text.
 """
 
 from course_lib.transformer.config import DecoderOnlyConfig, TransformerConfig

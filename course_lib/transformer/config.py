@@ -1,4 +1,4 @@
-"""Configuration of a Transformer, and the two best known ones."""
+"""Configurations of an encoder-decoder and of a decoder-only Transformer."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,7 +15,7 @@ class TransformerConfig:
 
     Args:
         n_layers: Blocks L of the encoder, and as many of the decoder.
-        dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
+        dropout: Of embedding channels, weights, hidden channels, and each sub-layer's output.
         norm: ``"post"`` as in the paper, or ``"pre"`` with a norm after the last block.
         positions: ``"sinusoidal"``, ``"learned"`` or ``"none"``.
         max_len: Longest sentence on either side.
@@ -57,13 +57,13 @@ class TransformerConfig:
 class DecoderOnlyConfig:
     """Configuration of a :class:`~course_lib.transformer.DecoderOnly`; the defaults are GPT-2's.
 
-    Attributes:
-        dropout: Of channels of embeddings, weights, hidden channels, and the output of each part.
+    Args:
+        dropout: Of embedding channels, weights, hidden channels, and each sub-layer's output.
         norm: ``"pre"`` with a norm after the last block, or ``"post"``.
         activation: ``"gelu"`` or ``"relu"``. (GPT-2 approximates the first by a tanh.)
         positions: ``"learned"`` or ``"sinusoidal"``, which are added to the embeddings,
             ``"rotary"``, which turn queries and keys, or ``"none"``.
-        rotary_base: Ratio of the longest rotary period to the shortest.
+        rotary_base: Base of the rotary frequencies ``base^(-2i/Dh)``.
         bias: Whether projections, feed-forward sub-layers and norms add a bias vector.
         tied: Whether the matrix of the embedding gives the logits too.
 

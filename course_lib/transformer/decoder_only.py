@@ -90,7 +90,7 @@ class DecoderOnly(nn.Module):
 
         Args:
             tokens: Integers ``(B, T)``; with caches those that follow what is cached.
-            mask: What no token may see besides those after it: boolean, broadcastable to
+            mask: Boolean, ``True`` = may attend, besides the causal mask; broadcastable to
                 ``(B, H, T, S)``, where S is T and what is cached. Learned and sinusoidal positions
                 are counted from the first column, so there texts are padded on the right; rotary
                 ones and none leave the side open.
@@ -137,7 +137,7 @@ class DecoderOnly(nn.Module):
         cached: bool = True,
         **options: Any,
     ) -> Decoded[Any]:
-        """Go on with a text: the new tokens ``(B, T')``, from a beam ``(B, K, T')``.
+        """Continue a text: the new tokens ``(B, T')``, from a beam ``(B, K, T')``.
 
         Args:
             tokens: Integers ``(B, T)``, T at least 1; all texts are equally long.

@@ -19,7 +19,7 @@ Start = Literal["xavier", "torch"]
 
 @dataclass(frozen=True)
 class DepthProfile:
-    """A stack of L blocks, seen at its entrance and behind each block.
+    """A stack of L blocks, seen at its entrance and after each block.
 
     Attributes:
         gradient: Norm of the gradient that arrives there, ``(L + 1,)``, for a loss that reads the
@@ -107,7 +107,7 @@ def arranged_stack(
 
 
 def arranged_block(arrangement: Arrangement, block: nn.Module, x: Tensor) -> Tensor:
-    """Run a block on ``(B, T, D)`` with no more around its parts than the arrangement has."""
+    """Run a block on ``(B, T, D)`` with the norms and shortcuts of the arrangement alone."""
     assert isinstance(block, EncoderBlock)
     if arrangement in ("pre", "post"):
         return block(x)

@@ -49,10 +49,10 @@ def train_mirror(
     steps: int = 150,
     seed: int = 0,
 ) -> list[float]:
-    """Train with Adam on random digits: the loss at each step, in nats a digit; guessing has 2.30.
+    """Train with Adam on random digits: each step's loss, in nats per digit; guessing has 2.30.
 
     The learning rate rises to ``lr`` over ``warm_up`` steps, of 32 sequences each; matrices
-    start by Xavier or as torch starts them, and the last ones of the parts multiplied by ``gain``;
+    start by Xavier or as torch draws them, each sub-layer's last one multiplied by ``gain``;
     ``seed`` decides weights and sequences.
     """
     generator = torch.Generator().manual_seed(seed)

@@ -193,7 +193,7 @@ class Decoder(nn.Module):
 
 
 def with_causal_mask(x: Tensor, mask: Tensor | None, offset: int) -> Tensor | None:
-    """Hide from each of ``(B, T, D)``, after ``offset`` cached tokens, those behind it.
+    """Hide from each of ``(B, T, D)``, after ``offset`` cached tokens, those after it.
 
     This comes besides what ``mask`` hides: ``(..., T, offset + T)``, or None if nothing is hidden.
     """

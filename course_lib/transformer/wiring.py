@@ -18,9 +18,9 @@ def conditioned_block(architecture: str, own: Tensor, memory: Tensor, gate: floa
     A token is query, key and value itself, without projections, norms and feed-forward layers, and
     what is found is added to it. ``gpt`` looks at its own past. ``bart`` (Lewis et al., 2020) and
     ``whisper`` (Radford et al., 2022, figure 1) look at all of the memory ``(B, S, D)`` then.
-    ``stable-diffusion`` (Rombach et al., 2022, section 3.3) looks at all of its own picture, then
+    ``stable-diffusion`` (Rombach et al., 2022, section 3.3) looks at all of its own image, then
     at all of the memory, a caption. ``flamingo`` (Alayrac et al., 2022, section 2.2) first looks
-    at the memory, a picture, by the tanh of ``gate``, then at its own past. ``llava`` (Liu et al.,
+    at the memory, an image, by the tanh of ``gate``, then at its own past. ``llava`` (Liu et al.,
     2023, section 4.1) puts the memory in front of its own words, and looks at the past of both.
     """
     if architecture not in ARCHITECTURES:
@@ -38,5 +38,5 @@ def conditioned_block(architecture: str, own: Tensor, memory: Tensor, gate: floa
     return own
 
 
-def _attend(asks: Tensor, searched: Tensor, mask: Tensor | None = None) -> Tensor:
-    return scaled_dot_product_attention(asks, searched, searched, mask=mask)[0]
+def _attend(query: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
+    return scaled_dot_product_attention(query, memory, memory, mask=mask)[0]

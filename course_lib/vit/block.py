@@ -12,8 +12,8 @@ class VisionBlock(nn.Module):
     What is taken out leaves no weights behind; what is left keeps its names.
 
     Args:
-        residual: Whether each part adds to what comes in, or replaces it.
-        layer_norm: Whether each part sees its input normalised.
+        residual: Whether each sub-layer adds to its input, or replaces it.
+        layer_norm: Whether each sub-layer sees its input normalised.
         feed_forward: Whether a feed-forward sub-layer follows attention.
 
     Example:

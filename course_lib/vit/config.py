@@ -21,7 +21,7 @@ class ViTConfig:
             - ``"sinusoid"``: sinusoids of its number in the sequence,
             - ``"learned"``: a table, with rows for the tokens that are no patches too,
             - ``"axial"``: rotations of queries and keys by row and by column,
-            - ``"mixed"``: rotations by learned sums of both, apart in each head of each layer,
+            - ``"mixed"``: rotations by learned sums of both, separate for each head and layer,
             - ``"none"``: nothing.
         pooling: What the classifier reads: the ``"cls"`` token or the ``"mean"`` of the patches.
         residual, layer_norm, feed_forward: Whether blocks have them.

@@ -28,7 +28,7 @@ class ViT(nn.Module):
 
     Positions are added after the class token has been put in front. A learned table has a row for
     it; a fixed one leaves it as it is, and rotations don't turn it. With ``recompute`` training
-    keeps only what enters each block and computes the rest once more on the way back ("gradient
+    keeps only what enters each block and computes the rest again in the backward pass ("gradient
     checkpointing").
 
     Source: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), equations 1 to 4.

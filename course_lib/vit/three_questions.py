@@ -57,7 +57,7 @@ def red_scenes(n: int, generator: torch.Generator, *, size: int = 24) -> Scenes:
 def train_on_scenes(
     scenes: Scenes, positions: Positions, *, steps: int = 300, seed: int = 0
 ) -> ViT:
-    """Train a small model to answer all three questions about square pictures, 64 a step.
+    """Train a small model to answer all three questions about square images, 64 per step.
 
     ``positions``: as in :class:`~course_lib.vit.ViTConfig`.
     """
@@ -90,7 +90,7 @@ def train_on_scenes(
 
 @torch.no_grad()
 def answers_right(model: ViT, scenes: Scenes) -> dict[str, float]:
-    """The share of right answers to each of :data:`QUESTIONS`."""
+    """Accuracy on each of :data:`QUESTIONS`."""
     told = model(scenes.images).split(list(QUESTIONS.values()), dim=1)
     right = [
         logits.argmax(dim=1) == wanted

@@ -31,7 +31,7 @@ def test_a_probe_finds_what_was_planted_and_not_what_was_not():
     found = probe_selectivity(features, labels, words, 400, generator)
     assert found.accuracy > 0.95
     assert found.control < found.majority + 0.1
-    assert found.selectivity > 0.4
+    assert found.accuracy - found.control > 0.4
     nothing = probe_selectivity(features[:, 3:], labels, words, 400, generator)
     assert nothing.accuracy < 0.5
 
@@ -44,7 +44,7 @@ def test_where_the_features_are_the_word_accuracy_proves_nothing():
     features = F.one_hot(words, 30).float()
     found = probe_selectivity(features, labels, words.tolist(), 600, generator)
     assert found.accuracy > 0.95 and found.control > 0.95
-    assert abs(found.selectivity) < 0.05
+    assert abs(found.accuracy - found.control) < 0.05
 
 
 def test_control_labels_go_by_the_word_alone():
