@@ -146,7 +146,8 @@ class TrainedWriter:
     def go_on(self, text: str, n: int, temperature: float = 1.0, seed: int = 0) -> str:
         """Continue a text by n tokens as :meth:`course_lib.whole.GPT.generate` does, repeatably."""
         tokens = torch.tensor([self.tokenizer.encode(text)])
-        before, most = tokens.shape[1], len(self.model.positions)
+        # The last token that is drawn is not read.
+        before, most = tokens.shape[1], len(self.model.positions) + 1
         if not before or before + n > most:
             raise ValueError(f"text has {before} tokens, n is {n}; wanted 1 to {most} in all")
         with torch.random.fork_rng(devices=[]):
