@@ -21,8 +21,7 @@ def entropy(
     """Measure how widely attention is spread: ``- sum_j w_ij ln w_ij``, from 0 for one key to ln S.
 
     Under a causal mask query 0 has entropy 0 whatever the head does. ``normalised`` divides each
-    row by the logarithm of the number of keys that it may see, and leaves out rows that have no
-    choice.
+    row by the logarithm of the number of keys that it may see, and leaves out rows with one key.
 
     Args:
         weights: ``(..., T, S)``; each map gives a number ``(...)``, the mean over its queries. A

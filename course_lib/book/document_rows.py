@@ -33,8 +33,7 @@ BENCHMARKS = ("attention-speed", "cluster-speed", "cost-growth", "grading-speed"
 
 WORDS = {"seen as claimed": "as claimed", "seen the other way round": "the other way round"}
 """Short forms of sentences for a row."""
-NO_PAIR = "no pair on one device"
-UNCOUNTED = "no pair counts"
+NO_PAIR, UNCOUNTED = "no pair on one device", "no pair counts"
 
 _Text = Annotated[str, Field(min_length=1)]
 

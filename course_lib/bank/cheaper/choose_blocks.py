@@ -46,7 +46,7 @@ def own_block(t: Trial) -> None:
         t.same(*drawn(t, T), block, 0, note=f"{T} tokens in blocks of {block}, none chosen")
 
 
-@exercise.prop(1, "If there are fewer earlier blocks than wanted, which does a query read?")
+@exercise.prop(1, "If there are too few earlier blocks, which does a query read?")
 def all_blocks(t: Trial) -> None:
     """enough chosen: it is causal attention"""
     for T in (6, t.integer(7, 8)):
