@@ -40,7 +40,7 @@ all: class ## environment, book, exercises, a sample class graded; prints where 
 	@echo "summary    $(CURDIR)/_build/class/summary/$(SAMPLE).txt"
 
 $(READER) $(TEACHER) $(DEVELOPER):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, but %s is %s; set PYTHON=" % (sys.executable, sys.version.split()[0]))'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, but %s is %s: make PYTHON=python3.11" % (sys.executable, sys.version.split()[0]))'
 	$(PYTHON) -m venv $(VENV)
 	@echo "installing $(EXTRAS) into $(VENV); this takes some minutes"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
@@ -83,7 +83,7 @@ grader-wheel: $(TEACHER) ## the grader alone, for another course, in _build/grad
 	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir _build/grader-wheel _build/grader-wheel/source
 	@ls -l _build/grader-wheel/*.whl
 
-links: $(READER) ## ask every external link of the book whether it still answers; needs a network
+links: $(READER) ## check that every external link of the book still works; needs a network
 	@$(BIN)/course book --links
 
 class: $(TEACHER) check-exercises book ## grade a made-up class in _build/class
@@ -99,7 +99,7 @@ test-changed: $(DEVELOPER) ## only the tests that can see what differs from SINC
 # Each value of both settings comes once; the last run is as this machine computes unasked.
 # Compiled code is kept by what it computes and not by whose units it is for: here none is taken.
 # Pages train small models and say what came of it: they are executed, too.
-test-portable: $(DEVELOPER) ## the numeric tests as processors with other vector units compute
+test-portable: $(DEVELOPER) ## the numeric tests with the arithmetic of other vector units
 	@for units in "ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=AVX2" \
 	    "-u MKL_ENABLE_INSTRUCTIONS ATEN_CPU_CAPABILITY=avx2" \
 	    "-u ATEN_CPU_CAPABILITY -u MKL_ENABLE_INSTRUCTIONS"; do \
@@ -107,7 +107,7 @@ test-portable: $(DEVELOPER) ## the numeric tests as processors with other vector
 	    $(NUMERIC) tests/book/test_pages.py; \
 	done
 
-test-all: $(DEVELOPER) lint check-exercises book test-portable ## everything, whole
+test-all: $(DEVELOPER) lint check-exercises book test-portable ## all tests, slow ones too, and the matrix
 	@$(PYTEST)
 	@$(BIN)/course matrix --seeds 20 --mutants
 
@@ -134,4 +134,4 @@ clean: ## remove what was built; the environment stays
 	rm -rf _build solutions/*/*.ipynb
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16

@@ -148,9 +148,9 @@ def _hides(notebook: NotebookNode, name: str, config: Any) -> None:
     for number, cell in enumerate(notebook.cells, 1):
         if hidden := sorted(sign for sign in signs if sign in cell.source):
             raise AuthoringError(
-                f"{name}, cell {number}: `{hidden[0]}` would stand in the release as it is. A check"
-                " is a property of the exercise's bank, and what a written answer earns points for"
-                " stands in the rubrics"
+                f"{name}, cell {number}: `{hidden[0]}` would reach students as it is. Put checks"
+                " into the exercise's bank, and what a written answer earns points for into the"
+                " rubrics"
             )
 
 
@@ -195,8 +195,8 @@ def _mark(notebook: NotebookNode, name: str, url: str, sentence: str) -> tuple[E
         head.source += f"\n\n{RULE}\n\n{sentence}" if exercises else f"\n\n{sentence}"
     if pending:
         raise AuthoringError(f"{name}: the last solution cell is not followed by a check")
-    if len({e.id for e in exercises}) != len(exercises):
-        raise AuthoringError(f"{name}: an exercise is checked twice")
+    if twice := [e.id for n, e in enumerate(exercises) if e in exercises[:n]]:
+        raise AuthoringError(f"{name}: {twice[0]} is checked twice")
     return tuple(exercises)
 
 
@@ -280,7 +280,7 @@ def _signatures_survive(
             raise AuthoringError(f"{name}: no solution cell defines `{exercise.function}`")
         if after.get(exercise.function) != before[exercise.function]:
             raise AuthoringError(
-                f"{name}: the stub of `{exercise.function}` has not the signature of its solution;"
+                f"{name}: the stub of `{exercise.function}` does not have its solution's signature;"
                 f" put `def` and docstring above `{BEGIN}`"
             )
 

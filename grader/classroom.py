@@ -91,7 +91,7 @@ class Classroom:
         if missing := sorted(set(chosen) - set(everybody)):
             raise Refused(f"{self.name}: nothing submitted by {', '.join(missing)}")
         if not chosen:
-            hint = "; `course doctor` says what waits in the exchange"
+            hint = "; is it the right folder? `course doctor` says what waits in the exchange"
             raise Refused(f"nothing in {self.course / 'submitted'} for {self.name}{hint}")
         return chosen
 

@@ -95,8 +95,8 @@ def assign(book: Gradebook, name: str, student: str, plugin: Any, last: float | 
         except Exception as error:
             raise Refused(
                 f"{type(plugin).__name__}, the plugin for late submissions, failed for {student} in"
-                f" {name}: {type(error).__name__}: {error}. Scores are written; after a correction"
-                " the same command goes on"
+                f" {name}: {type(error).__name__}: {error}. Scores are written; correct it and run"
+                " the same command again"
             ) from None
         if due is not None and not math.isfinite(due):
             raise Refused(

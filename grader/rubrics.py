@@ -84,18 +84,18 @@ def load(root: Path, name: str) -> dict[str, Rubric]:
         return {cell: _rubric(cell, facts) for cell, facts in (data.get(name) or {}).items()}
     except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise Refused(
-            f"{path}, {name}: {error}. Wanted for each cell a list `for`, with texts or"
-            " `text: points`, and perhaps a `note`"
+            f"{path}, {name}: {error}. Each cell needs a list `for` of texts or"
+            " `text: points`, and may have a `note`"
         ) from None
 
 
 def _rubric(cell: str, facts: dict[str, object]) -> Rubric:
     if unknown := set(facts) - {"for", "note"}:
-        raise ValueError(f"{cell} has {', '.join(map(repr, sorted(unknown)))}")
+        raise ValueError(f"{cell} has unknown {', '.join(map(repr, sorted(unknown)))}")
     criteria = []
     for line in facts["for"]:  # type: ignore[attr-defined]  # a TypeError says what is wrong
         says, points = (line, HALF) if isinstance(line, str) else next(iter(line.items()))
         if float(points) <= 0 or float(points) % HALF:
-            raise ValueError(f"{cell}: {says!r} has {points} points")
+            raise ValueError(f"{cell}: {says!r} has {points} points, expected halves above 0")
         criteria.append(Criterion(str(says), float(points)))
     return Rubric(cell, tuple(criteria), str(facts.get("note", "")))

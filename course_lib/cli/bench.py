@@ -17,11 +17,11 @@ def register(add: Add) -> None:
         help="`attention`: every mechanism beside its fastest peer, and the growth of its cost (7"
         " to 18 minutes)",
     )
-    bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="only these; all")
-    bench.option("--repeats N", "of each comparison; 30", type=int)
-    bench.flags(again="also what has been measured already")
+    bench.add_argument("mechanisms", nargs="*", metavar="MECHANISM", help="default: all")
+    bench.option("--repeats N", "of each comparison (default: 30)", type=int)
+    bench.flags(again="also repeat what has been measured already")
     place = bench.add_mutually_exclusive_group()
-    place.add_argument("--results", type=Path, help="folder of the records (_build/bench)")
+    place.add_argument("--results", type=Path, help="folder of the records (default: _build/bench)")
     place.add_argument(
         "--record", action="store_true", help="keep them with the records that the book shows"
     )

@@ -188,6 +188,8 @@ def run_slides(arguments: argparse.Namespace) -> int:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
+    if not 0 <= arguments.port <= 65535:
+        raise Refused(f"--port {arguments.port}: a port is a number from 0 to 65535")
     html = checkout() / "_build" / "html"
     if not (html / "index.html").exists():
         raise Refused(f"no book in {html}: run `course book` first")

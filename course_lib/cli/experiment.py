@@ -18,7 +18,7 @@ def register(add: Add) -> None:
     says = "folder of the assignment (default: the current one)"
     one.add_argument("folder", nargs="?", type=Path, default=Path(), help=says)
     one.option(
-        "--difference D", "predict: the difference in your own run; above 0 as claimed", type=float
+        "--difference D", "predict: the difference in your run; above 0 if as claimed", type=float
     )
     one.option(
         "--sure PERCENT",
@@ -44,8 +44,8 @@ def run_experiment(arguments: argparse.Namespace) -> int:
     question = one_seed.question_of(experiment, name.partition("/")[2])
     (arm, metric), (other, _) = question.sides
     print(f"{name}: {question.claim}")
-    less = f"{metric} of {arm} less that of {other}"
-    print(f"  the difference is {less}; one of at most {question.margin or 0:g} counts as none")
+    less = f"{metric} of {arm} minus that of {other}"
+    print(f"  the difference is {less}; up to {question.margin or 0:g} it counts as none")
     if arguments.action == "predict":
         student = arguments.student or os.environ.get("JUPYTERHUB_USER", "")
         if not student or arguments.difference is None or arguments.sure is None:
@@ -61,7 +61,10 @@ def run_experiment(arguments: argparse.Namespace) -> int:
         return 0
     if not path.exists():
         raise Refused(f"there is no {path}: run `course experiment predict` first")
-    made = one_seed.read(path.read_bytes())
+    try:
+        made = one_seed.read(path.read_bytes())
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
     if made.question != name:
         raise Refused(f"{path} is about {made.question}: move it away and predict again")
     made = replace(made, word=arguments.word or made.word, named=arguments.named or made.named)

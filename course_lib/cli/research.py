@@ -134,7 +134,7 @@ def run_results(arguments: argparse.Namespace) -> int:
     documents = list(dict.fromkeys(entry.document for entry in printed))
     if arguments.document is not None:
         if arguments.document not in documents:
-            raise Refused(f"no table of {arguments.document!r}, there are {', '.join(documents)}")
+            raise Refused(f"no document {arguments.document!r}; there are {', '.join(documents)}")
         printed = [entry for entry in printed if entry.document == arguments.document]
     results = rows(printed, records)
     shown = []
@@ -158,7 +158,7 @@ def run_stale(arguments: argparse.Namespace, folder: Path) -> int:
     outdated = experiments.stale(experiments.EXPERIMENTS, current)
     names = [f"{record.experiment}/{record.file_name}" for record in outdated]
     newer = sum(record.schema > 1 for record in current)
-    line = f"stale {len(outdated)} of {newer}; {len(current) - newer} are older than such digests"
+    line = f"stale {len(outdated)} of {newer}; {len(current) - newer} are too old to tell"
     emit(arguments, {"stale": names, "told": newer}, *names, line)
     return FOUND_WRONG if outdated else 0
 

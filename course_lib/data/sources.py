@@ -121,7 +121,7 @@ def get(name: str, progress: bool = True) -> Status:
     """Fetch a data set unless it is here."""
     named = {source.name: source for source in SOURCES}
     if name not in named:
-        raise Refused(f"name is {name!r}, expected one of {', '.join(named)}")
+        raise Refused(f"no data set {name!r}; there are {', '.join(named)}")
     source = named[name]
     if name == "cifar10":
         cifar.locate(progress=progress)

@@ -74,7 +74,7 @@ EXPERIMENTS: Mapping[str, Experiment] = _Experiments()
 def get(name: str) -> Experiment:
     """The experiment of that name."""
     if name not in EXPERIMENTS:
-        raise Refused(f"experiments are {', '.join(EXPERIMENTS)}, got {name!r}")
+        raise Refused(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
     return EXPERIMENTS[name]
 
 

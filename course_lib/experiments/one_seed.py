@@ -102,7 +102,7 @@ def predicted(
     """A prediction about ``name``, as experiment/key, its difference rounded to the step."""
     unit = step(question)
     if not abs(difference) < 1e4 * unit:
-        raise Refused(f"a difference of {difference:g} cannot be: the margin is {10 * unit:g}")
+        raise Refused(f"a difference of {difference:g} is impossible: the margin is {10 * unit:g}")
     rounded = round(round(difference / unit) * unit, 9)
     if rounded == 0:
         raise Refused(f"a difference of 0 has no sign: say {unit:g} or {-unit:g}, and 50 % sure")

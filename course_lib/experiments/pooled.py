@@ -171,7 +171,7 @@ class ClassExperiment:
             now = one_seed.train(self.experiment, was.arm, was.seed, runs_dir, progress=False)
             ours, theirs = _numbers(now), _numbers(was)
             if now.data != was.data or ours.keys() != theirs.keys():
-                return f"was trained on other data, says a run again of {was.arm}"
+                return f"was trained on other data than a repeat of {was.arm}"
             for name, value in ours.items():
                 most = max(TOLERANCE * self._spread(was.arm, name), 1e-5 * abs(value))
                 if abs(theirs[name] - value) > most:

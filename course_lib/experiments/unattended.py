@@ -39,7 +39,7 @@ class Report:
     def __str__(self) -> str:
         line = f"records written {len(self.written)}, failed {len(self.failed)}, left {self.left}"
         if self.cut_off:
-            line += "; the time is up, the same command goes on from here"
+            line += "; the time is up: run the same command again to resume"
         return line
 
 

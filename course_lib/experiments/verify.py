@@ -43,7 +43,7 @@ def verify(experiment: Experiment, run: str, results_dir: Path, build: Path) -> 
         raise Refused(f"no record {run!r} of {experiment.name}, there are {known}")
     kept = found[run]
     if not bill(experiment, kept.size, [kept.seed], [kept.arm], results_dir).done:
-        raise Refused(f"{experiment.name} has other settings now than {run} was made with")
+        raise Refused(f"the settings of {experiment.name} have changed since {run} was made")
     with by_threads(int(kept.hardware.get("threads", torch.get_num_threads()))):
         path, _ = run_one(experiment, kept.arm, kept.seed, kept.size, build, build / "runs")
     again = load_record(path)

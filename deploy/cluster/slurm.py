@@ -12,7 +12,7 @@ import sys
 from dask_jobqueue import SLURMCluster
 
 arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-arguments.add_argument("--jobs", type=int, default=4, help="Slurm jobs (4)")
+arguments.add_argument("--jobs", type=int, default=4, help="Slurm jobs (default: 4)")
 arguments.add_argument("--processes", type=int, default=8, help="workers in a job, one core each")
 arguments.add_argument("--memory", default="24GB", help="of a job; 3 GB a worker and their caps")
 arguments.add_argument("--walltime", default="02:00:00", help="of a job")

@@ -73,10 +73,12 @@ def course() -> Course:
     if file is None:
         raise Refused(f"no {FILE}: change into the folder of a course, or let {VARIABLE} name one")
     file = file.resolve()
-    with file.open("rb") as content:
-        facts = tomllib.load(content)
+    try:
+        facts = tomllib.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Refused(f"{file}: {error}") from None
     if unknown := sorted(facts.keys() - (Course.__dataclass_fields__.keys() - {"file", "root"})):
-        raise Refused(f"{file}: nothing is called {', '.join(unknown)}")
+        raise Refused(f"{file}: unknown keys: {', '.join(unknown)}")
     if missing := [name for name in ("package", "distribution", "bank") if name not in facts]:
         raise Refused(f"{file}: {', '.join(missing)} is missing")
     facts |= {name: tuple(facts[name]) for name in ("packages", "handout") if name in facts}

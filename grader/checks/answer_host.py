@@ -158,7 +158,7 @@ class AnswerHost:
     def find(self, name: str) -> Callable[..., Any]:
         """The function or class called ``name``."""
         if name not in self.namespace:
-            raise NameError(f"`{name}` is not defined: was its cell run, and not renamed?")
+            raise NameError(f"`{name}` is not defined: was its cell run, or was it renamed?")
         return self.namespace[name]
 
     def seen(self, _: dict[str, Any]) -> bytes:

@@ -191,7 +191,7 @@ def examine(
     advice = {}
     if given is None and not report.full:
         advice["seed"] = (
-            f"The same samples in every check: run `%env {seeds.ENVIRONMENT}={seed}` in a cell."
+            f"For the same samples in every check, run `%env {seeds.ENVIRONMENT}={seed}` in a cell."
         )
     back = f"`course reset {notebook_name()} {identifier}` in a terminal"
     if exercise.function in report.undefined():

@@ -155,11 +155,11 @@ class Exercise:
         if not self.alternatives:
             wrong.append("no alternative")
         if unknown := sorted(set(self.forbidden) - set(FORBIDDEN)):
-            wrong.append(f"nothing known of that name to forbid: {', '.join(unknown)}")
+            wrong.append(f"forbidden names unknown kinds: {', '.join(unknown)}")
         if unknown := sorted(set(self.severe) - {m.name for m in self.mistakes}):
             wrong.append(f"severe names what is no mistake: {', '.join(unknown)}")
         if not 1 <= self.difficulty <= 5 or self.minutes <= 0:
-            wrong.append("difficulty is 1 to 5 and minutes are positive")
+            wrong.append("difficulty must be 1 to 5, and minutes positive")
         wrong += [f"mistake {m.name!r} has no hint" for m in self.mistakes if not m.hint]
         if wrong:
             raise ValueError(f"exercise {self.id}: " + "; ".join(wrong))

@@ -319,7 +319,7 @@ def _hook() -> None:
 
     def audit(event: str, arguments: Any) -> None:
         if event in _STARTS and refused():
-            raise NotAllowed("while an answer is checked it starts no other process or program")
+            raise NotAllowed("an answer may start no other process or program while it is checked")
 
     sys.addaudithook(audit)
     if os.name == "posix":  # A module below `subprocess` forks without an event.

@@ -23,9 +23,9 @@ from grader.checks.trial import Came, Trial, attempt
 BEFORE_IT_SHOWS = 5
 UNTRIED = "not tried on this system; the grader will"
 SLOW = (
-    "What is asked is how much memory it takes, and that cannot be told of a call that is not"
-    " finished. In grading it keeps its points and a person looks at it. Whole tensors at a time"
-    " take a tenth of the time."
+    "This requirement limits memory, and a call that is not finished does not show how much it"
+    " needs. In grading it keeps its points and a person looks at it. Whole tensors at a time take"
+    " a tenth of the time."
 )
 
 

@@ -14,11 +14,11 @@ from grader.checks.naming import AND
 _UNDEFINED = re.compile(r"NameError: (?:name )?['`](\w+)['`] is not defined")
 # Fits a page of the book without scrolling.
 WIDTH = 76
-ALONE = "nothing else of it holds yet"
-WITH = "not right here either: `{}` has cost points for it, this costs none"
+ALONE = "counts only once another requirement holds"
+WITH = "wrong here too, but `{}` has cost points for it already"
 UNWRITTEN = "Not written yet"
 FILES = (
-    "Only the notebook is handed in, and files of Python (`.py`) beside it: write what you need of"
+    "Only the notebook and Python files (`.py`) beside it are handed in: write what you need of"
     " another file into a cell."
 )
 

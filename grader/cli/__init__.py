@@ -219,14 +219,14 @@ def main(argv: Sequence[str] | None = None, made: Callable[[], Course] = parser)
 def _in_a_line(error: Exception) -> str | None:
     """The message of an error that is no fault of the program, else None."""
     if isinstance(error, ImportError):
-        if (HERE / MANIFEST).is_file():
-            return f"{error.name} is not part of what students get"
         if isinstance(error, ModuleNotFoundError) and not _ours(f"{error.name}."):
-            return f"{error.name} is not installed: `make install` installs everything"
-        return None
+            way = "`make install`, or in a handout `pip install -e '.[grade]'`"
+            return f"{error.name} is not installed: {way}"
+        handed = (HERE / MANIFEST).is_file()
+        return f"{error.name} is not part of what students get" if handed else None
     if isinstance(error, OSError):
-        named = error.filename is not None or isinstance(error, _OF_FILES)
-        return str(error) if named or error.errno in _OUTSIDE else None
+        ours = error.filename is not None or isinstance(error, _OF_FILES) or error.errno in _OUTSIDE
+        return str(error).removeprefix(f"[Errno {error.errno}] ") if ours else None
     # Training says at which step of which run its loss stopped being a number.
     return str(error) if isinstance(error, Refused | FloatingPointError) else None
 

@@ -26,7 +26,7 @@ USUAL = {
     "--course": "--course:Path  folder that contains submitted/ (default: the checkout)",
     "--jobs": "--jobs N:int  submissions at a time (default: one per core)",
     "--from": "--from SYSTEM()>system  canvas, moodle, blackboard, brightspace or ilias (default:"
-    " recognised by the file)",
+    " recognised from the file)",
     "--column": "--column FIELD=HEADER+  title of a column in another language, for example"
     " name='Nom complet'; repeatable",
     "--encoding": "--encoding()  encoding of a file that does not state it (default: UTF-8)",

@@ -37,7 +37,7 @@ exercises: write the notebooks for students from the sources in solutions/
   --check                 only compare with exercises/; write to _build/exercises
 matrix: grade the solution, the stub, every known mistake and every alternative
   also --json
-  [exercise]...           ids such as attention.scaled_dot_product
+  [exercise]...           ids such as attention.scaled_dot_product (default: all)
   --seeds N:int(20)        number of samples (default: 20)
   --mutants               also grade small changes to each model answer
   --points                print the share of the points that each mistake keeps instead
@@ -175,12 +175,17 @@ def _grade(
     from grader.base.course import course as this_course
     from grader.classroom import Classroom
     from grader.records import roster, summary
+    from grader.records.course_folder import grading_seed
     from grader.records.database import shown
     from grader.review import analysis, preflight
 
     # A made-up class must not enter a real gradebook.
     db = "" if arguments.sample else arguments.db
-    classroom = Classroom(course, root, arguments.assignment, db=db, follow=arguments.sample)
+    if not (arguments.sample or course.is_dir()):
+        raise Refused(f"{course}: no such folder; it should contain submitted/")
+    name = arguments.assignment
+    seed = grading_seed(course, name, keep=judges is not None)
+    classroom = Classroom(course, root, name, db=db, seed=seed, follow=arguments.sample)
     if arguments.sample:
         sample.make(classroom.course, classroom.assignment)
     everybody, chosen = classroom.students(), classroom.choose(arguments.students)
@@ -212,7 +217,7 @@ def _grade(
         f"gradebook  {shown(address) if address else classroom.course / 'gradebook.db'}",
         f"feedback   {classroom.course / 'feedback'}",
         f"summary    {path}, .json and .csv beside it",
-        f"analysis   {page or 'none: nothing is graded that a check decides'}\n",
+        f"analysis   {page or 'none: nothing is graded by a check'}\n",
         f"{lines[2]}; in this run {facts['graded_now']}",
     ]
 

@@ -32,7 +32,7 @@ def register(add: Add) -> None:
     says = "run a JupyterHub for the course on this machine; needs root"
     raw = argparse.RawDescriptionHelpFormatter
     hub = add("hub", run_hub, says, description=_ABOUT, formatter_class=raw)
-    hub.option("--settings FILE", "default: deploy/local/hub.toml", type=Path)
+    hub.option("--settings FILE", "the hub's settings (default: deploy/local/hub.toml)", type=Path)
     hub.flags(renew="copy this checkout's assignments to the grader again")
     actions = ["start", "prepare", "demo", "forget", "grader", "lecture"]
     hub.add_argument("action", nargs="?", default="start", choices=actions, metavar="ACTION")
@@ -55,7 +55,7 @@ def run_hub(arguments: argparse.Namespace) -> int:
         return _grader(place, arguments.command)
     if arguments.action == "forget":
         if not accounts.is_root():
-            raise Refused("accounts are removed by root: run it with sudo")
+            raise Refused("only root can remove accounts: run it with sudo")
         gone = accounts.remove(place, (place.demo_instructor, *place.demo_students))
         print(f"removed {', '.join(gone)}" if gone else "there is no account of the demo")
         return 0
@@ -74,7 +74,7 @@ def _lecture(asked: list[str]) -> int:
     from grader.hub.lecture import Counts, show
 
     if not (place := os.environ.get(LECTURE)):
-        raise Refused("a lecture is shown from a terminal on the hub")
+        raise Refused("`course hub lecture` works only in a terminal of the hub")
     if len(asked) != 1:
         raise Refused("which assignment? for example `course hub lecture 03_attention`")
     counts, page = Counts(*asked), Path.home() / "lecture.html"
@@ -100,8 +100,8 @@ def _prepare(place: HubSettings, root: Path, renew: bool) -> None:
         accounts.renew(place, root)
     if changed := accounts.stale(place, root):
         print(
-            f"{place.grader} has another text of {', '.join(changed)} than this checkout; keep it,"
-            " or take this one with --renew"
+            f"{place.grader}'s copy of {', '.join(changed)} differs from this checkout; keep"
+            " it, or replace it with --renew"
         )
 
 
@@ -109,9 +109,9 @@ def _grader(place: HubSettings, command: list[str]) -> int:
     from grader.hub import accounts
 
     if not accounts.is_root():
-        raise Refused(f"only root becomes {place.grader}: run it with sudo")
+        raise Refused(f"only root can become {place.grader}: run it with sudo")
     if not (accounts.exists(place.grader) and place.checkout.is_dir()):
-        raise Refused(f"there is no {place.grader} with a course yet: `course hub prepare`")
+        raise Refused(f"there is no {place.grader} with a course yet: run `course hub prepare`")
     return accounts.as_grader(place, command or ["/bin/bash"]).returncode
 
 
@@ -124,7 +124,7 @@ def _run(
     try:
         with running.running(place, root) as hub:
             print(f"\nThe hub is at {place.url}. Ctrl-C ends it, with all servers.")
-            print(f"It writes {running.log_of(place)}.")
+            print(f"Its log is {running.log_of(place)}.")
             if passwords:
                 print("Accounts of the demo, with new passwords:")
                 for name, password in passwords.items():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grader.rubrics import Rubric
 
 WIDTH = 100
-ASKED = "points (1 3: all of these; 2=0.5: some; 0: none; Enter: later; q: stop) "
+ASKED = "points (1 3: full for 1 and 3; 2=0.5: half for 2; 0: none; Enter: later; q: stop) "
 
 
 COMMANDS = """
@@ -30,13 +30,13 @@ similar: list submissions that a person should compare; it accuses nobody
   also assignment --course --json
   --least PERCENT:float(50)   smallest share to list (default: 50)
   --most N:int(30)     largest number of pairs (default: 30)
-rubric: mark written answers by their rubrics, one question through all students
+rubric: mark written answers by their rubrics, question by question
   also assignment --dry-run --db --json
   [cell]()             only this question, given by the id of its cell
   --course:Path       folder that contains autograded/ (default: the checkout)
   --blind             hide names, and shuffle the answers by --seed
   --seed TEXT(1)       seed of the order (default: 1)
-  --again             also answers that have been marked already
+  --again             also mark answers that have been marked already
   --second            mark a sample again without seeing the first marks, and print how far both
                       agree
   --sample N:int(20)   size of the sample (default: 20)
@@ -114,7 +114,7 @@ def run_rubric(arguments: argparse.Namespace) -> int:
 
     table, dry, again = arguments.csv or arguments.read, arguments.dry_run, arguments.again
     if arguments.json and not (table or dry):
-        raise Refused("--json needs --csv, --read or --dry-run, because marks are typed otherwise")
+        raise Refused("--json needs --csv, --read or --dry-run, because otherwise marks are typed")
     if arguments.csv and arguments.read:
         raise Refused("--csv and --read exclude each other")
     if arguments.sample < 1:
@@ -208,9 +208,9 @@ def _points(rubric: Rubric, typed: str) -> tuple[float, ...] | None:
     try:
         for word in typed.split() if typed != "0" else ():
             place, _, points = word.partition("=")
-            most = rubric.criteria[int(place) - 1].points if int(place) in given else None
-            if most is None:
+            if not place.isdecimal() or int(place) not in given:
                 raise ValueError(f"there is no criterion {place}")
+            most = rubric.criteria[int(place) - 1].points
             given[int(place)] = float(points) if points else most
         if fault := rubric.fault(list(given.values())):
             raise ValueError(fault)

@@ -76,6 +76,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     """Check each notebook as `course check` does, then pack and sign."""
     from importlib.metadata import version
 
+    from grader.base.course import course
     from grader.base.files import write_whole
     from grader.student import proof
     from grader.student.selfcheck import rehearse
@@ -92,7 +93,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     exercises = {name for one in notebooks for name in one.points}
     steps = proof.read_path(Path.home(), exercises) if arguments.path else []
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    facts = {"made": made, "course": version("attention-course"), "name": arguments.name}
+    facts = {"made": made, "course": version(course().distribution), "name": arguments.name}
     text, key = proof.sign(proof.Proof(notebooks=notebooks, path=steps, **facts))
     write_whole(arguments.into, text)
     points = sum(sum(one.points.values()) for one in notebooks)

@@ -91,7 +91,7 @@ def run_release_solutions(arguments: argparse.Namespace) -> int:
     last = solutions.last_date(arguments.course or root, name, arguments.db)
     into = arguments.into or root / "_build"
     if into.exists() and not into.is_dir():
-        raise Refused(f"{into} is no folder")
+        raise Refused(f"{into} is not a folder: name another")
     path = into / "solutions" / name / f"{name}.ipynb"
     why = solutions.may_release(name, last, datetime.now(UTC))
     facts = {
@@ -137,7 +137,7 @@ def run_roster(arguments: argparse.Namespace) -> int:
     from grader.lms import importing
 
     if arguments.action != "import":
-        raise Refused(f"course roster {arguments.action}: the one action is `import`")
+        raise Refused(f"course roster {arguments.action}: the only action is `import`")
     course = _course(arguments)
     columns, more = _pairs(arguments.column), {"encoding": arguments.encoding, "db": arguments.db}
     imported = importing.plan(

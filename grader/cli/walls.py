@@ -63,7 +63,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         lines.append(f"\n{refused}\n\n{ADVICE}")
     lines += [f"  {'WRONG' if remark.wrong else 'note':8} {remark.says}" for remark in remarks]
     held = len(probes) - len(escaped)
-    line = f"walls {held}/{len(probes)} hold" if probes else "no walls here: grading refuses"
+    line = f"walls {held}/{len(probes)} hold" if probes else "no sandbox here: grading refuses"
     wrong = [remark.says for remark in remarks if remark.wrong]
     notes = [remark.says for remark in remarks if not remark.wrong]
     data = {"facts": facts, "escaped": escaped, "refused": refused, "wrong": wrong, "notes": notes}
@@ -110,5 +110,5 @@ ADVICE = """\
 Grading needs Linux 5.12 or newer and permission to make user namespaces. Inside Docker, start the
 container with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`, or grade
 outside. On Ubuntu 24, `sysctl kernel.apparmor_restrict_unprivileged_userns=0` allows them. macOS
-and Windows have none: grade in a virtual machine. `course grade --unsafe` does without walls.\
+and Windows have none: grade in a virtual machine. `course grade --unsafe` does without a sandbox.\
 """

@@ -101,7 +101,7 @@ def changed(bench: Bench, draw: random.Random) -> Iterator[Question]:
         if outcome is None or len(options) < 2:
             continue
         fallen, report = outcome
-        lines = f"what stands on lines {change.first} to {change.last}"
+        lines = f"the code on lines {change.first} to {change.last}"
         lines = f"line {change.first}" if change.first == change.last else lines
         reasons = "; ".join(f"{properties[n].name}: {report.rows[n].why}" for n in fallen)
         yield Question(

@@ -174,7 +174,7 @@ def benches(
                 exercise = find(match[1])
                 definitions = unit.find(above, exercise.function)
                 if definitions is None:
-                    yield None, f"{exercise.id}: not written, or not to be read on one page"
+                    yield None, f"{exercise.id}: not written, or too long for one page"
                     continue
                 bench = Bench(exercise, definitions, session)
                 yield bench, ""

@@ -86,7 +86,7 @@ def _ports(place: HubSettings) -> Iterator[str]:
                 probe.bind((address, port))
             except OSError as error:
                 yield (
-                    f"{address}:{port} cannot be had ({error.strerror}): end what listens there,"
+                    f"{address}:{port} is not free ({error.strerror}): end what listens there,"
                     f" perhaps this hub in another terminal, or change `{name}` in"
                     f" {place.file.name}"
                 )
@@ -101,8 +101,8 @@ def _programs(place: HubSettings) -> Iterator[str]:
     for path in (place.bin / "python", place.library / "grader", place.etc):
         if not reachable(path):
             yield (
-                f"students' accounts cannot read {path.resolve()}: wanted a folder that is open to"
-                " all, with all above it"
+                f"students' accounts cannot read {path.resolve()}: open it, and all folders above"
+                " it, to everybody"
             )
     packages = place.software.glob("venv/lib/python3*/site-packages/*")
     for second in (path for path in packages if path.name in course().names):

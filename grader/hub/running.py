@@ -105,6 +105,6 @@ def wait(hub: subprocess.Popen[bytes], check: Callable[[], None]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             hub.wait(1)
     raise HubEnded(
-        f"the hub ended by itself, with {hub.returncode}; what it had started was ended, too. The"
-        " reason is in its log"
+        f"the hub ended by itself, with exit code {hub.returncode}; what it had started was ended,"
+        " too. The reason is in its log"
     )

@@ -87,13 +87,13 @@ def read(file: Path) -> HubSettings:
     try:
         facts = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Refused(f"{file}: {error.strerror}: it says where the hub lives") from None
+        raise Refused(f"{file}: {error.strerror}; name the settings with --settings") from None
     except ValueError as error:
         raise Refused(f"{file}: {error}") from None
     values: dict[str, object] = {}
     for field in fields(HubSettings)[1:]:
         if field.name not in facts:
-            raise Refused(f"{file.name}: `{field.name}` is not there")
+            raise Refused(f"{file.name}: `{field.name}` is missing")
         values[field.name] = _convert(facts.pop(field.name), str(field.type), field.name, file)
     if facts:
         raise Refused(f"{file.name}: unknown `{'`, `'.join(sorted(facts))}`")
@@ -134,8 +134,8 @@ def _look(place: HubSettings) -> None:
     for word in (place.course, *accounts, *groups):
         if not _NAME.fullmatch(word):
             raise Refused(
-                f"{name}: {word!r} is no name for a course, account or group: at most 31 small"
-                " letters, digits and hyphens, a letter first"
+                f"{name}: {word!r} is no name for a course, account or group: at most 31"
+                " lower-case letters, digits and hyphens, a letter first"
             )
     for kind, words in (("accounts", accounts), ("groups", groups)):
         if len(set(words)) < len(words):

@@ -35,7 +35,7 @@ def align(submission: Submission, release: NotebookNode) -> list[tuple[NotebookN
             notes.append(
                 f"The cell `{grade_id}` is there {times}; it counts once."
                 if locked(wanted[grade_id])
-                else f"A copy of the cell `{grade_id}` was run as an own cell: it is there {times}."
+                else f"A copy of the cell `{grade_id}` was run as a new cell: it is there {times}."
             )
     cells: list[tuple[NotebookNode, bool]] = []
     for index, (cell, grade_id) in enumerate(pairs):
@@ -76,7 +76,7 @@ def _identify(
             grade_id = retagged
         if grade_id and locked(wanted[grade_id]) and _text(cell) != _text(wanted[grade_id]):
             submission.notes.append(
-                f"The locked cell `{grade_id}` had been changed; it was reset, and what stood in it"
+                f"The locked cell `{grade_id}` had been changed; it was reset, and what was in it"
                 " was run before it."
             )
             pairs.append((cell, None))
@@ -100,7 +100,7 @@ def _adopt(
             cell, tag = found[index]
             if tag is None and cell.cell_type == "code" and names & defines(cell):
                 found[index] = (cell, grade_id)
-                notes.append(f"The cell `{grade_id}` had lost its mark; its function told it.")
+                notes.append(f"The cell `{grade_id}` had lost its id; its function identified it.")
                 break
 
 

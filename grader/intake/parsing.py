@@ -237,7 +237,7 @@ def parse(content: bytes) -> Submission:
         raise Unreadable("The file is nested too deeply to be a notebook.") from None
     except ValueError as error:
         raise Unreadable(
-            f"The file is not a whole notebook, it breaks off or is damaged: {error}."
+            f"The file is not a whole notebook; it breaks off or is damaged: {error}."
         ) from None
     notes: list[str] = []
     if isinstance(data, dict) and "worksheets" in data and "cells" not in data:

@@ -72,9 +72,8 @@ class Grader:
                 there = f" There, {cause.sentence}" if cause else ""
                 report.cause += there
                 self.notes.append(
-                    f"The answer of {exercise.id} earns {report.score:g} instead of"
-                    f" {usual.score:g} where what it may not use cannot be reached at all; that"
-                    f" counts.{there}"
+                    f"Without what it may not use, the answer of {exercise.id} earns"
+                    f" {report.score:g} instead of {usual.score:g}; that counts.{there}"
                 )
             else:
                 report = usual

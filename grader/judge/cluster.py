@@ -78,7 +78,7 @@ class Cluster:
             if time.monotonic() > until:
                 raise Refused(
                     f"no scheduler at {self.address} ({failed}): start `dask scheduler` there."
-                    " Nothing is lost; the same command goes on from here"
+                    " Nothing is lost; run the same command again to resume"
                 )
             if not announced:
                 self._tell(f"waiting for a scheduler at {self.address}")
@@ -109,7 +109,7 @@ class Cluster:
                     except _Lost:
                         # The scheduler is gone, and with it all that it knew.
                         self._tell(
-                            f"lost the scheduler at {self.address}; what is not graded comes again"
+                            f"lost the scheduler at {self.address}; ungraded work is sent out again"
                         )
                         break
                     task = out.pop(future)
@@ -157,8 +157,8 @@ class Cluster:
             if time.monotonic() - since > self.patience:
                 raise Refused(
                     f"no worker at {self.address} for {self.patience:.0f} seconds: start"
-                    f" `dask worker {self.address} --nthreads 1`. Nothing is lost; the same command"
-                    " goes on from here"
+                    f" `dask worker {self.address} --nthreads 1`. Nothing is lost; run the same"
+                    " command again to resume"
                 )
 
     def _answer(self, future: Any, marker: Marker, task: Task) -> tuple[Verdict, Files]:

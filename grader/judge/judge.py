@@ -119,7 +119,7 @@ def judge_notebook(
                     cell.outputs = [output_of("stream", name="stdout", text=FULL)]
                 if lost:
                     where = facts.get("grade_id", "one of the student's own cells")
-                    result.notes.append(f"While running {where}: {lost}. The rest went on without.")
+                    result.notes.append(f"While running {where}: {lost}. The rest ran without it.")
                     cell.outputs = [error_of("Lost", f"This cell ended the kernel: {lost}.")]
         result.killed = session.killed or grader.killed
     finally:

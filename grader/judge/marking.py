@@ -120,7 +120,7 @@ class Marker:
             if feedback.written_beside(judged.notebook, self.assignment.release, mark.grade_id):
                 unanswered.remove(mark.grade_id)
                 judged.notes.append(
-                    f"The place for `{mark.grade_id}` is as it was released, but a text stands"
+                    f"The place for `{mark.grade_id}` is as it was released, but there is text"
                     " beside it: a person should read that."
                 )
             else:

@@ -26,9 +26,7 @@ def opened(path: Path) -> zipfile.ZipFile:
     except FileNotFoundError:
         raise
     except Exception as error:  # zipfile raises ten kinds of them on damaged bytes
-        raise Refused(
-            f"{path}: {error}; wanted the system's whole .zip, download it again"
-        ) from None
+        raise Refused(f"{path}: {error}; download the system's whole .zip again") from None
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_TOTAL:
         archive.close()

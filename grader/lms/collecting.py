@@ -80,7 +80,7 @@ class Collector:
             )
         if len(numbers := {e.number for e in entries}) > 1:
             raise Refused(
-                f"{len(numbers)} participants are called so: --worksheet tells them apart"
+                f"{len(numbers)} participants have this name: --worksheet tells them apart"
             )
         times = {e.attempt: self._time(e.said) for e in entries}
         if len(times) > 1 and None in times.values():
@@ -103,7 +103,7 @@ class Collector:
         if notebook.late and when is None:
             when = self.late_at
             if when is None:
-                look.append(f"{student}: marked late, not how late; --late-at gives it a time")
+                look.append(f"{student}: marked late, without a time; --late-at sets one")
         # Modules of their own, and their part in the class's experiment.
         modules = {
             f"{e.stem}{Path(e.file).suffix}": e.path

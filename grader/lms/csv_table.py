@@ -146,7 +146,7 @@ def read(path: Path, encoding: str = "", *, even: bool = True) -> CsvTable:
         text = content.removeprefix(bom).decode(codec)
     except (UnicodeDecodeError, LookupError) as error:
         raise Refused(
-            f"{path}: {error}. Say how it is written, such as --encoding cp1252 or utf-16"
+            f"{path}: {error}. Name its encoding, such as --encoding cp1252 or utf-16"
         ) from None
     if "\0" in text:
         raise Refused(f"{path}: it holds NUL; if it is UTF-16, say so with --encoding utf-16-le")

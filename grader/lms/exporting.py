@@ -77,13 +77,13 @@ class Exporter:
         self.form = SYSTEMS[system]
         if options.feedback and not self.form.page:
             raise Refused(
-                f"{self.form.title} takes no pages of feedback back in one go: leave out"
-                f" --feedback; they lie in {course / 'feedback'}"
+                f"{self.form.title} cannot import feedback pages in bulk: leave out"
+                f" --feedback; they are in {course / 'feedback'}"
             )
         self.people = People(course, system, db)
         scores = _scores(course, db, options.columns) if self.people.gradebook else {}
         if not scores:
-            raise Refused(f"{course}: nothing is in its gradebook yet; `course grade` comes first")
+            raise Refused(f"{course}: nothing is in its gradebook yet; run `course grade` first")
         self.table = csv_table.read(path, options.encoding)
         self.headers = formats.headers(system, options.headers, self.table.header)
         facts = roster.facts(course)
@@ -183,7 +183,7 @@ class Exporter:
                 )
         if not columns:
             raise Refused(
-                f"{table.path}: no column is called like {' or '.join(known)}; say"
+                f"{table.path}: no column is named {' or '.join(known)}; say"
                 f" --assignment NAME=TITLE with one of: {among}"
             )
         return columns
@@ -260,7 +260,7 @@ class Exporter:
     def apply(self, out: Path) -> list[Path]:
         """Write what has changed, and remember it; the files that were written."""
         if out.resolve() == self.table.path.resolve():
-            raise Refused(f"{out}: that is the file that was exported; it stays as it is")
+            raise Refused(f"{out} is the exported file, which stays as it is: choose another --out")
         written = []
         with lock(self.course):
             facts = roster.facts(self.course)

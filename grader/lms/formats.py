@@ -173,10 +173,10 @@ def system_of(table: CsvTable) -> str:
         if any(there.issuperset(map(fold, mark)) for mark in system.marks)
     ]
     if len(systems) != 1:
-        named = " or ".join(systems) or "no system"
+        named = " or ".join(systems) or "no known system"
         raise Refused(
-            f"{table.path}: the columns {plain(', '.join(table.header))} are those of {named}: say"
-            " which with --from, and for headers in another language --column FIELD=HEADER"
+            f"{table.path}: the columns {plain(', '.join(table.header))} are those of {named}: name"
+            " the system with --from, and translated headers with --column FIELD=HEADER"
         )
     return systems[0]
 
@@ -188,6 +188,8 @@ def headers(
     table = dict(SYSTEMS[system].headers)
     if unknown := sorted(set(own) - set(table)):
         raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(table)}")
+    if bare := [field for field, name in own.items() if not name]:
+        raise Refused(f"--column {bare[0]}: write {bare[0]}=HEADER")
     there = {fold(name) for name in header}
     if absent := [name for name in own.values() if fold(name) not in there]:
         raise Refused(f"no column {', '.join(absent)}; there are {plain(', '.join(header), 500)}")

@@ -60,8 +60,8 @@ def plan(
             student = _folder(path, line, fields, named)
             if fold(student) in taken:
                 raise Refused(
-                    f"{path}, row {line + 1}: {plain(student)} is somebody else here already; call"
-                    " new students by another field, such as --id email"
+                    f"{path}, row {line + 1}: {plain(student)} is already another student here;"
+                    " name new folders by another field, such as --id email"
                 )
         if student in result.students:
             raise Refused(
@@ -126,7 +126,7 @@ def _folder(path: Path, line: int, said: Mapping[str, Any], named: str) -> str:
     called = plain(student, 40) or named or "id"
     if why := roster.unfit(student) if student else "is missing":
         raise Refused(
-            f"{path}, row {line + 1}: {called!r} {why}; call students by another field with --id"
+            f"{path}, row {line + 1}: {called!r} {why}; choose another --id: {', '.join(IDS)}"
         )
     return str(student)
 

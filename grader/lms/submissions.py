@@ -83,7 +83,7 @@ class Submissions:
         self.system = system or self._system()
         self.people = People(course, self.system, db)
         if not self.people.students and not self.people.gradebook:
-            raise Refused(f"{course}: nobody is known here; `course roster import` comes first")
+            raise Refused(f"{course}: no student is known here; run `course roster import` first")
         self.rows = self._participants(worksheet, headers or {})
         self.receipts = self._receipts() if self.system == "blackboard" else {}
         self.entries: dict[str, list[ArchiveFile]] = defaultdict(list)
@@ -96,8 +96,8 @@ class Submissions:
         most = [name for name in count if count[name] == max(count.values())]
         if len(most) != 1:
             raise Refused(
-                f"{self.path}: its files, such as {plain(next(iter(self.files), 'none'))}, are"
-                f" named by no one of {', '.join(SYSTEMS)}; say which with --from"
+                f"{self.path}: its files, such as {plain(next(iter(self.files), 'none'))}, do"
+                f" not show which of {', '.join(SYSTEMS)} it is from; name it with --from"
             )
         return most[0]
 

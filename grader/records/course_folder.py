@@ -28,12 +28,12 @@ def lock(course: Path, *, renaming: bool = False) -> Iterator[None]:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise Refused(
-                f"{course}: another `course grade` is at work here; wait for it, or end it"
+                f"{course}: another `course` command is at work here; wait for it, or end it"
             ) from None
         if not renaming and (names := half_renamed(course)):
             raise Refused(
-                f"{course}: `course rename {shlex.join(names)}` broke off, and some files have the"
-                " one name and some the other: run it again, it goes on from there"
+                f"{course}: `course rename {shlex.join(names)}` broke off, and some files have"
+                " one name and some the other: run it again to finish it"
             )
         yield
 
@@ -53,12 +53,13 @@ def known_seeds(course: Path) -> dict[str, str]:
     return read_json(course / SEEDS, remedy, lambda d: {n: str.strip(s) for n, s in d.items()}, {})
 
 
-def grading_seed(course: Path, name: str) -> str:
+def grading_seed(course: Path, name: str, *, keep: bool = True) -> str:
     """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
     if given := os.environ.get(seeds.ENVIRONMENT):
         return given
     kept_seeds = known_seeds(course)
     if name not in kept_seeds:
         kept_seeds[name] = seeds.fresh()
-        write_whole(course / SEEDS, json.dumps(kept_seeds, indent=1), private=True)
+        if keep:
+            write_whole(course / SEEDS, json.dumps(kept_seeds, indent=1), private=True)
     return kept_seeds[name]

@@ -36,9 +36,9 @@ WAIT = 5.0
 ADVICE = {
     "is full": "Make room there",
     "readonly": "Make it and its folder writable",
-    "": "If another program holds it, end that",
+    "": "Check that its folder exists and that no other program holds it",
 }
-SERVER = "Is the server there, may you log in, is the database made (createdb)? Nothing is lost"
+SERVER = "Is the server up, may you log in, does the database exist (createdb)? Nothing is lost"
 Row = dict[str, Any]
 
 
@@ -81,7 +81,7 @@ def explained(address: str) -> Iterator[None]:
         known = ADVICE if file_of(address) else {"": SERVER}
         advice = next(do for said, do in known.items() if said in reason)
         raise Refused(
-            f"{shown(address)}: {reason}. {advice}; the same command goes on from here"
+            f"{shown(address)}: {reason}. {advice}; then run the same command again"
         ) from None
     except DatabaseError as error:
         reason = " ".join(str(error.orig).split())
@@ -89,7 +89,7 @@ def explained(address: str) -> Iterator[None]:
             raise
         raise Refused(
             f"{shown(address)}: {reason}. The file is damaged or no gradebook: put a copy of it"
-            " back from a backup, since scores and comments that people gave stand nowhere else;"
+            " back from a backup, since scores and comments that people gave are nowhere else;"
             " without one, move it away, and `course grade` makes a new one"
         ) from None
 
@@ -127,7 +127,7 @@ def alone(address: str, held: Path | None = None) -> Iterator[None]:
         while not connection.scalar(select(func.pg_try_advisory_lock(LOCK))):
             if time.monotonic() > until:
                 raise Refused(
-                    f"{shown(address)}: another `course grade` is at work on this gradebook; wait"
+                    f"{shown(address)}: another `course` command is at work on this gradebook; wait"
                     " for it, or end it"
                 )
             time.sleep(0.2)

@@ -73,7 +73,7 @@ def prepared(course: Path, name: str, release: NotebookNode, db: str = "") -> It
         except RuntimeError as error:
             raise Refused(
                 f"{course / 'gradebook.db'}: {name} has submissions, and its cells have changed"
-                " since they were graded. Cells of a released assignment stay; give the changed"
+                " since they were graded. Cells of a released assignment must not; give the changed"
                 f" one a new name, or grade in another course folder. (nbgrader: {error})"
             ) from None
         yield gradebook

@@ -73,7 +73,7 @@ def keep(course: Path, known: Facts) -> None:
 def unfit(student: str) -> str:
     """Why nobody's folder can be called so; empty if it can."""
     if student in (".", "..") or "/" in student or not student.isprintable():
-        return "is no name of a folder"
+        return "cannot be a folder's name"
     if len(student.encode(errors="replace")) > LONGEST:
         return f"is longer than {LONGEST} bytes"
     if unmarked(student) != student:
@@ -92,15 +92,15 @@ def rename(course: Path, old: str, new: str, db: str = "") -> tuple[list[str], i
     """
     for name in (old, new):
         if not name or name in (".", "..") or "/" in name or "\0" in name:
-            raise Refused(f"{name!r} is no student's name: wanted that of a folder")
+            raise Refused(f"{name!r} cannot be a student's name, because no folder can have it")
     if why := unfit(new):
-        raise Refused(f"{plain(new)!r} {why}: wanted another name")
+        raise Refused(f"{plain(new)!r} {why}: choose another name")
     if old == new:
-        raise Refused(f"{old!r} is called so already")
+        raise Refused(f"{old!r} has this name already")
     journal = course / RENAMING
     with lock(course, renaming=True), database.alone(gradebook.url(course, db), course):
         if (names := half_renamed(course)) and names != [old, new]:
-            raise Refused(f"`course rename {shlex.join(names)}` broke off and comes first")
+            raise Refused(f"`course rename {shlex.join(names)}` broke off: run it again first")
         if not names:
             _may_rename(course, old, new, db)
             write_whole(journal, json.dumps([old, new]))

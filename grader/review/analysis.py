@@ -81,10 +81,10 @@ def analyse(
     # Where none is named, one that is not graded yet, or by people alone, stops no other.
     classes = {name: class_ for name, class_ in answers.items() if names or any(class_.values())}
     if missing := [name for name, class_ in classes.items() if not any(class_.values())]:
-        raise Refused(f"{course}: nothing of {', '.join(missing)} is graded that a check decides;"
-                      " `course grade` comes first")  # fmt: skip
+        raise Refused(f"{course}: nothing of {', '.join(missing)} is graded by a check;"
+                      " run `course grade` first")  # fmt: skip
     if not classes:
-        raise Refused(f"{course}: no class is graded there; `course grade` comes first")
+        raise Refused(f"{course}: no class is graded there; run `course grade` first")
     people = sorted({student for class_ in classes.values() for student in class_})
     shown = dict(zip(people, people, strict=True))
     if no_names:

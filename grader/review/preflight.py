@@ -106,7 +106,7 @@ def of_class(
     if marked := [p.name for p in people if unmarked(p.name) != p.name]:
         yield Remark(
             f"{course / 'submitted'}: {_list(marked)} would run in Formgrader's pages as markup:"
-            " call the folder otherwise before Formgrader is opened"
+            " rename the folder before Formgrader is opened"
         )
     here = [p for p in people if p.name not in shut]
     for assignment in sorted(assignments):
@@ -142,19 +142,19 @@ def _exchange(
     if not exchange.root.is_dir():
         yield Remark(
             f"no exchange at {exchange.root}: nothing can be released or collected by nbgrader."
-            " `course grade` needs none; else make the folder, writable for everybody, or name"
+            " `course grade` needs none; else make the folder, writable by everybody, or name"
             f" another one as c.Exchange.root in {exchange.file}",
             wrong=False,
         )
         return
     if not _may(exchange.root, os.W_OK | os.X_OK):
         yield Remark(
-            f"the exchange {exchange.root} is not writable for this account: nothing can be"
+            f"the exchange {exchange.root} is not writable by this account: nothing can be"
             " released. Is the disk mounted read-only?"
         )
     elif not exchange.shared and exchange.root.stat().st_mode & _OTHERS != _OTHERS:
         yield Remark(
-            f"the exchange {exchange.root} is not writable for everybody, so students cannot hand"
+            f"the exchange {exchange.root} is not writable by everybody, so students cannot hand"
             f" in: `chmod 1777 {exchange.root}`"
         )
     yield from _room(exchange.root, "the exchange")
@@ -190,7 +190,7 @@ def _exchange(
     if loose := list(dict.fromkeys(loose)):
         yield Remark(
             f"{inbound}: {_list(loose)} can be changed by everybody: `chmod -R o-w`, and"
-            " ask whoever it belongs to whether it is theirs"
+            " ask the students whether the contents are theirs"
         )
     if odd:
         yield Remark(

@@ -52,7 +52,7 @@ def read(
     wanted = [KEY, *columns(question.rubric), COMMENT]
     places = {name: at for name in wanted if (at := sheet.find([name])) is not None}
     if missing := [name for name in wanted if name not in places]:
-        raise Refused(f"{path}: wanted one column {missing[0]!r}, which `--csv` writes")
+        raise Refused(f"{path}: no column {missing[0]!r}, which `--csv` writes")
     answers = {answer.key: answer for answer in question.answers()}
     rows = map(sheet.values, range(1, len(sheet.rows)))
     filled = [[row[at] for at in places.values()] for row in rows]

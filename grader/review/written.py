@@ -105,7 +105,7 @@ class WrittenQuestion:
         if mark.key not in ("", answer.key):
             return "another text has been handed in since"
         if not answer.waits and not again and not stands(mark, answer):
-            return f"it has {answer.score or 0:g} points already"
+            return f"it has {answer.score or 0:g} points already; --again replaces them"
         return self.rubric.fault(mark.given)
 
     def _read(
@@ -116,7 +116,7 @@ class WrittenQuestion:
             try:
                 submissions = book.find_notebook(self.name, self.name).submissions
             except MissingEntry:
-                why = f"{self.name} is not in the gradebook: `course grade {self.name}` comes first"
+                why = f"{self.name} is not in the gradebook: run `course grade {self.name}` first"
                 raise Refused(why) from None
         for student in only or ():
             with contextlib.suppress(MissingEntry):

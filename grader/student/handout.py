@@ -43,7 +43,7 @@ Then `.venv/bin/jupyter lab`, and open a notebook below `exercises`. In a termin
 
 - `.venv/bin/course check NOTEBOOK` runs a notebook from top to bottom and says what the grader
   would say.
-- `.venv/bin/course reset NOTEBOOK` puts back what is missing of it, and
+- `.venv/bin/course reset NOTEBOOK` puts back what is missing from it, and
   `.venv/bin/course reset NOTEBOOK EXERCISE` gives the cells of an exercise back as they were handed
   out. A copy of the notebook is kept.
 
@@ -92,7 +92,7 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
         raise Refused(f"{folder} holds the course itself: name another folder")
     recover(folder)
     if folder.exists() and not folder.is_dir():
-        raise Refused(f"{folder} is no folder")
+        raise Refused(f"{folder} is not a folder: name another")
     present = {
         path.relative_to(folder).as_posix()
         for path in (folder.rglob("*") if folder.is_dir() else ())
@@ -105,7 +105,7 @@ def plan(root: Path, folder: Path, asked: Sequence[str] = ()) -> Plan:
         {"files": {}},
     )
     if present and not handed:
-        raise Refused(f"{folder} holds something else than a handout: name another folder")
+        raise Refused(f"{folder} holds something other than a handout: name another folder")
     own = {name for name in handed if name in present} | {MANIFEST} & present
     changed = [
         n for n in sorted(own - {MANIFEST}) if _digest((folder / n).read_bytes()) != handed[n]

@@ -94,7 +94,7 @@ def read_path(home: Path, exercises: set[str]) -> list[Step]:
         steps = [Step(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
     except FileNotFoundError:
         raise Refused(
-            f"there is no path: `touch {path}` makes every check from now on write a line there"
+            f"there is no history: after `touch {path}` every check writes a line there"
         ) from None
     except (ValueError, TypeError) as error:
         raise Refused(f"{path} is damaged: {parsing.plain(str(error))}") from None

@@ -52,7 +52,7 @@ def plan(path: Path, root: Path | None, asked: str = "", *, every: bool = False)
     """
     release = released(path.stem, root, read(path))
     if release is None:
-        raise Refused(f"{path} is the notebook of no assignment that is known here")
+        raise Refused(f"{path} belongs to no assignment that is known here")
     try:
         notebook = document(path.read_bytes())
     except Exception as error:

@@ -27,7 +27,7 @@ def last_date(course: Path, name: str, db: str = "") -> tuple[datetime, str] | N
 def may_release(name: str, last: tuple[datetime, str] | None, now: datetime) -> str:
     """Why a solution is not to be released yet; empty where nothing speaks against it."""
     if last is None:
-        return f"the gradebook has no due date of {name}"
+        return f"the gradebook has no due date for {name}"
     when, by = last
     whose = f", the extension of {by}" if by else ""
     return f"{name} may be handed in until {when:%Y-%m-%d %H:%M} UTC{whose}" if now <= when else ""

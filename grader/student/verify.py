@@ -105,7 +105,7 @@ def verify(
                 result.faults.append(f"{exercise}: the file claims {points:g}, it earns {earned:g}")
         if own := [*_published(judged, assignment)]:
             result.remarks.append(
-                f"the course's published solutions, names and layout aside: {', '.join(own)}"
+                f"{', '.join(own)}: as in the published solutions, but for names and layout"
             )
         steps = [step for step in proof.path if step.exercise in reports]
         result.faults += _out_of_order(steps, now)
@@ -153,7 +153,7 @@ def _out_of_order(steps: Sequence[Step], now: datetime) -> Iterator[str]:
     try:
         times = [step.when for step in steps]
     except (ValueError, OverflowError):
-        yield "the path has a time that is none"
+        yield "the path has an invalid time"
         return
     if times != sorted(times) or any(time > now for time in times):
         yield "the path's times do not go forwards"

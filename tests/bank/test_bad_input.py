@@ -108,7 +108,7 @@ def test_a_deleted_cell_and_a_renamed_function_are_said_once(identifier, source)
     found = grade_source(exercise, source, "07")
     assert found.score == 0
     said = " ".join(found.table().split())
-    sentence = f"`{exercise.function}` is not defined: was its cell run, and not renamed?"
+    sentence = f"`{exercise.function}` is not defined: was its cell run, or was it renamed?"
     assert said.count(sentence) == 1 and "Traceback" not in said
 
 

@@ -108,7 +108,7 @@ def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path):
     handler = signal.getsignal(signal.SIGALRM)
     done, _ = go(tmp_path, 60, quick, long)
     assert said[-1] == "long a 0" and len(done.written) == 4 and done.left == 4
-    assert str(done).endswith("the time is up, the same command goes on from here")
+    assert str(done).endswith("the time is up: run the same command again to resume")
     (kept,) = (tmp_path / "runs" / "long").iterdir()
     assert kept.name.startswith("a-cpu-0-")
     assert len(load_records(tmp_path / "results")) == 4

@@ -178,7 +178,7 @@ def make(tmp_path, root, source):
         (
             "def scaled_dot_product_attention(q, k, v, mask=None):\n    ### BEGIN SOLUTION",
             "### BEGIN SOLUTION\ndef scaled_dot_product_attention(q, k, v, mask=None):",
-            "has not the signature of its solution",
+            "does not have its solution's signature",
         ),
         ("def scaled_dot_product_attention", "def other", "no solution cell defines"),
         (
@@ -302,7 +302,7 @@ CHECK = 'check("attention.scaled_dot_product")'
     ],
 )
 def test_what_nbgrader_would_hide_is_refused(written, sign):
-    with pytest.raises(authoring.AuthoringError, match=r"cell \d+: .* would stand in the release"):
+    with pytest.raises(authoring.AuthoringError, match=r"cell \d+: .* would reach students"):
         written(lambda text: text.replace(CHECK, f"{sign}\nassert answer == 42\n{CHECK}"))
 
 

@@ -445,8 +445,8 @@ class TestTheFolder:
         file = tmp_path / "file"
         file.write_text("a file")
         for folder, why in (
-            (other, "something else than a handout"),
-            (file, "is no folder"),
+            (other, "something other than a handout"),
+            (file, "is not a folder"),
             (root, "holds the course itself"),
             (root.parent, "holds the course itself"),
         ):

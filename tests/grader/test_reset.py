@@ -146,7 +146,7 @@ def test_a_notebook_without_ids_and_under_another_name(notebook, capsys):
         (None, "there is no file"),
         ("", "is empty"),
         ("{", "not a whole notebook"),
-        ('{"cells": []}', "of no assignment that is known"),
+        ('{"cells": []}', "to no assignment that is known"),
     ],
 )
 def test_what_is_no_notebook_of_ours_is_refused_in_a_line(content, why, tmp_path, capsys):

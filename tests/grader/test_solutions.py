@@ -70,7 +70,7 @@ def test_afterwards_and_again(course, capsys, root):
 
 def test_without_a_date_only_when_told(course, capsys):
     code, _, err = course.release(capsys)
-    assert code == 2 and "no due date of 03_attention" in err
+    assert code == 2 and "no due date for 03_attention" in err
     assert not course.folder.exists()
     assert course.release(capsys, "--yes")[0] == 0
 
@@ -79,7 +79,7 @@ def test_bad_input_is_refused_in_a_line(course, capsys, tmp_path):
     assert "there are 00_start" in course.release(capsys, name="99")[2]
     course.into.write_text("a file")
     code, _, err = course.release(capsys, "--yes")
-    assert code == 2 and "is no folder" in err and course.into.read_text() == "a file"
+    assert code == 2 and "is not a folder" in err and course.into.read_text() == "a file"
 
 
 def test_a_folder_of_other_cells_is_emptied_under_no_grader(tmp_path, assignment):

@@ -151,7 +151,7 @@ def test_nonsense_is_refused_by_name(tmp_path, settings, changes, says):
 
 
 def test_a_file_that_is_not_there_or_no_toml_is_named(tmp_path):
-    with pytest.raises(ValueError, match="where the hub lives"):
+    with pytest.raises(ValueError, match="name the settings with --settings"):
         read(tmp_path / "hub.toml")
     (tmp_path / "hub.toml").write_text("port == 1")
     with pytest.raises(ValueError, match="hub.toml"):

@@ -92,7 +92,7 @@ def test_lost_marks_are_found_by_function_and_by_source(solved, assignment):
     assert {i: source_of(cells, i) for i in written} == written
     assert f"The cell `{words}` was missing; it was put back." in notes
     assert len(notes) == len(assignment.exercises) + 1
-    assert sum("had lost its mark; its function told it" in n for n in notes) == len(notes) - 1
+    assert sum("had lost its id; its function identified it" in n for n in notes) == len(notes) - 1
 
 
 def test_an_edited_locked_cell_is_reset_and_what_was_written_survives(solved, assignment, first):
@@ -104,7 +104,7 @@ def test_an_edited_locked_cell_is_reset_and_what_was_written_survives(solved, as
         f'check("{first.id}")',
     ]
     assert notes == [
-        f"The locked cell `{first.grade_id}` had been changed; it was reset, and what stood in it"
+        f"The locked cell `{first.grade_id}` had been changed; it was reset, and what was in it"
         " was run before it."
     ]
 
@@ -135,7 +135,7 @@ def test_of_two_tests_the_last_counts_and_of_two_answers_both_run(
     assert "abs" not in source_of(cells, answer_id)
     assert notes == [
         f"The cell `{first.grade_id}` is there twice; it counts once.",
-        f"A copy of the cell `{answer_id}` was run as an own cell: it is there twice.",
+        f"A copy of the cell `{answer_id}` was run as a new cell: it is there twice.",
     ]
 
 

@@ -94,7 +94,7 @@ USING = (
     "        scores = scores.masked_fill(~mask, -torch.inf)\n"
     "    return scores.softmax(-1) @ v, scores.softmax(-1)"
 )
-TAKEN = "cannot be reached at all; that counts"
+TAKEN = "Without what it may not use, the answer of"
 
 
 def test_what_the_bare_worker_takes_is_said(judge, answer, others):

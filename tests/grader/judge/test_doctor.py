@@ -158,7 +158,7 @@ def test_where_namespaces_are_forbidden_nothing_is_graded():
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert "unshare: Operation not permitted" in done.stdout
-    assert "--unsafe" in done.stdout and done.stdout.endswith("no walls here: grading refuses\n")
+    assert "--unsafe" in done.stdout and done.stdout.endswith("no sandbox here: grading refuses\n")
 
 
 def test_a_folder_that_one_may_not_write_is_known_by_what_lies_in_it(monkeypatch):

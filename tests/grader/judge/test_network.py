@@ -21,7 +21,7 @@ SOON = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": f"{DEAD}s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
 }
-LOST = "lost the scheduler at tcp://10.77.0.1:8786; what is not graded comes again"
+LOST = "lost the scheduler at tcp://10.77.0.1:8786; ungraded work is sent out again"
 HOSTS = ("scheduler", "driver", "one", "two")
 
 

@@ -84,7 +84,7 @@ def test_an_ilias_team_whose_members_nobody_has_named_is_told(desk, notebook):
 
 def test_a_course_without_a_roster_says_what_comes_first(desk, notebook):
     said = collect(desk, {f"doeada_1_55_{NAME}.ipynb": notebook("x")}, wanted=2)
-    assert "`course roster import` comes first" in said
+    assert "run `course roster import` first" in said
 
 
 def test_a_name_that_holds_numbers_is_not_taken_for_a_student(canvas, notebook):
@@ -154,7 +154,7 @@ def test_two_participants_who_are_called_alike_are_left_out(pair, notebook):
     files = {f"Ada Love_{n}_assignsubmission_file/{NAME}.ipynb": notebook(str(n)) for n in (51, 52)}
     said = collect(pair, files, wanted=1)
     assert not pair.submitted()
-    assert "2 participants are called so: --worksheet" in said["not_collected"][0]
+    assert "2 participants have this name: --worksheet" in said["not_collected"][0]
 
 
 def test_a_receipt_settles_whose_a_file_is_and_none_is_forged(pair, notebook):
@@ -195,7 +195,7 @@ def test_anonymous_work_is_left_out(canvas, notebook):
 def test_late_work_without_a_time_is_told(canvas, notebook):
     files = {f"doeada_LATE_1_55_{NAME}.ipynb": notebook("x")}
     said = collect(canvas, files)
-    assert said["look_at"] == ["ada: marked late, not how late; --late-at gives it a time"]
+    assert said["look_at"] == ["ada: marked late, without a time; --late-at sets one"]
     assert f"ada/{NAME}/timestamp.txt" not in canvas.submitted()
     more = "--zone", "Europe/Berlin", "--late-at"
     collect(canvas, files, *more, "2026-10-19T05:00-03:00")
@@ -483,7 +483,7 @@ def test_what_is_no_archive_is_said_to_be_none(canvas, content):
     path = canvas.folder / "work.zip"
     path.write_bytes(content)
     said = canvas.run("collect", path, wanted=2)
-    assert str(path) in said and "download it again" in said and said.count("\n") == 1
+    assert str(path) in said and "whole .zip again" in said and said.count("\n") == 1
     assert "No such file" in canvas.run("collect", canvas.folder / "none.zip", wanted=2)
 
 

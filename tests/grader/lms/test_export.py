@@ -194,7 +194,7 @@ def test_which_column_has_to_be_clear(canvas):
     canvas.score("ada", 6)
     path = sheet(canvas, {"ada": ""}, title="Homework (47)")
     said = export(canvas, path, wanted=2)
-    assert f"no column is called like {NAME}" in said and "Essay, Homework" in said
+    assert f"no column is named {NAME}" in said and "Essay, Homework" in said
     said = export(canvas, path, "--assignment", f"{NAME}=Final Score", wanted=2)
     assert "no columns for Final Score" in said
     assert "no assignment x; it has 03_attention" in export(
@@ -228,9 +228,9 @@ def test_no_gradebook_and_no_export_are_said(desk):
     with gradebook.open_gradebook(desk.course) as book:
         book.remove_assignment(NAME)
         book.add_student("ada")
-    assert "`course grade` comes first" in export(desk, sheet(desk, {}), wanted=2)
+    assert "run `course grade` first" in export(desk, sheet(desk, {}), wanted=2)
     (desk.course / "gradebook.db").unlink()
-    assert "`course grade` comes first" in export(desk, sheet(desk, {}), wanted=2)
+    assert "run `course grade` first" in export(desk, sheet(desk, {}), wanted=2)
     assert not (desk.course / "gradebook.db").exists()
 
 
@@ -312,4 +312,4 @@ def test_a_group_s_page_is_packed_once(desk, notebook):
 def test_blackboard_takes_no_pages(canvas):
     canvas.score("ada", 6)
     said = canvas.run("export", "--for", "blackboard", sheet(canvas, {}), "--feedback", wanted=2)
-    assert "no pages of feedback back in one go" in said
+    assert "cannot import feedback pages in bulk" in said

@@ -109,7 +109,7 @@ def test_a_student_in_two_sections_and_in_two_groups_is_one(desk):
     "rows, says",
     [
         ([["A, B", "1", "7", "a", ""], ["C, D", "1", "7", "a", ""]], "rows 2 and 3: the same key"),
-        ([["A, B", "1", "7", "a", ""], ["C, D", "2", "8", "A", ""]], "row 3: A is somebody else"),
+        ([["A, B", "1", "7", "a", ""], ["C, D", "2", "8", "A", ""]], "row 3: A is already another"),
         ([["A, B", "1", "7", "a", ""], ["C, D", "2"]], "row 3: 2 cells where the header has 5"),
         ([["A, B", "", "", "", ""]], "nobody in it has an id; wanted one of the columns ID"),
         ([], "nobody in it has an id"),
@@ -150,7 +150,7 @@ def test_a_name_cannot_run_in_formgrader_and_a_login_that_would_is_refused(desk)
         ("a\\", "takes for markup"),
         ("\ud55c" * 43, "longer than 128 bytes"),
         ("=1", "is a formula"),
-        ("a\x1b", "no name of a"),
+        ("a\x1b", "cannot be a folder"),
     ):
         said = desk.run("roster", "import", canvas(desk, ["B, B", "2", "8", login, "A"]), wanted=2)
         assert why in said and why in desk.run("rename", "ada", login, wanted=2)
@@ -229,6 +229,7 @@ def test_a_list_in_another_language(desk):
     assert "nobody in it has an id" in said and "Identifiant" in said
     said = desk.run(*asked, "--column", "login=Login", wanted=2)
     assert "no column Login; there are Nom complet" in said
+    assert "--column login: write login=HEADER" in desk.run(*asked, "--column", "login", wanted=2)
     assert "no field nom of moodle; there are participant" in desk.run(
         *asked, "--column", "nom=x", wanted=2
     )
@@ -253,7 +254,7 @@ def test_encodings(desk, encoding):
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
         (b'Student,ID,Section\n"Doe,1,A\n', "never closed"),
-        (b"a,b\n1,2\n", "those of no system"),
+        (b"a,b\n1,2\n", "those of no known system"),
         (b"ID,ID,Section\n1,2,3\n", "'ID' is there twice"),
         (b"Student,ID,Section\n\0,2,3\n", "NUL"),
     ],

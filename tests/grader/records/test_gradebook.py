@@ -127,7 +127,7 @@ def test_a_database_that_is_held_is_said_to_be(essay, monkeypatch):
     holder = sqlite3.connect(essay.course / "gradebook.db")
     holder.execute("BEGIN EXCLUSIVE")
     essay.hand_in("Because of that.")
-    with pytest.raises(ValueError, match="the same command goes on"):
+    with pytest.raises(ValueError, match="run the same command again"):
         essay.grade()
     holder.close()
     assert essay.grade().fresh
@@ -227,3 +227,12 @@ def test_a_broken_file_of_the_course_ends_in_a_sentence(
     assert main(asked) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "damaged" in said and "from a backup" in said
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path, capsys, monkeypatch, root):
+    monkeypatch.chdir(root)
+    hand_in(tmp_path, "ada", "{}")
+    for folder, code in ((tmp_path / "typo", 2), (tmp_path, 0)):
+        assert main(["grade", "03_attention", "--course", str(folder), "--dry-run"]) == code
+    assert "typo: no such folder" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists() and not (tmp_path / SEEDS).exists()

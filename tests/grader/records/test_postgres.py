@@ -91,7 +91,7 @@ def test_what_cannot_be_migrated_is_said(graded, postgres, tmp_path, capsys):
     assert "no gradebook" in capsys.readouterr().err
     source = str(graded / "gradebook.db")
     assert main(["migrate", source, address.replace(f":{postgres.port}", ":1")]) == 2
-    assert "Is the server there" in capsys.readouterr().err
+    assert "Is the server up" in capsys.readouterr().err
     assert main(["migrate", source, address.replace("course@", "course:secret@") + "_none"]) == 2
     said = capsys.readouterr().err
     assert "createdb" in said and "secret" not in said
@@ -154,8 +154,8 @@ def test_two_graders_of_one_gradebook_are_never_mixed(graded, postgres, grade_he
     shutil.copytree(graded, course)
     with database.alone(address):
         said = grade_here(course, "--db", address, wanted=2)
-        assert "another `course grade` is at work" in said
-        with pytest.raises(ValueError, match="another `course grade`"):
+        assert "another `course` command is at work" in said
+        with pytest.raises(ValueError, match="another `course` command"):
             database.migrate(source, address)
     assert grade_here(course, "--db", address)["graded_now"] == 0
 
@@ -171,7 +171,7 @@ def test_a_server_that_goes_and_comes_costs_a_second_run_and_nothing_else(
     verdict = course / "autograded" / WHO[1] / NAME / "verdict.json"
     verdict.unlink()
     postgres.stop()
-    assert "Is the server there" in grade_here(course, "--db", address, wanted=2)
+    assert "Is the server up" in grade_here(course, "--db", address, wanted=2)
     postgres.start()
     grade_here(course, "--db", address)
     assert verdict.exists() and dump(course, address) == undisturbed

@@ -344,7 +344,7 @@ def test_what_cannot_be_analysed_is_said_and_nothing_is_lost(
         assert main(["analyse", *arguments]) == 2
         return capsys.readouterr().err
 
-    assert "no class is graded there; `course grade` comes" in refused("--course", str(empty))
+    assert "no class is graded there; run `course grade`" in refused("--course", str(empty))
     assert not [*empty.iterdir()]
     assert "nothing of 03_attention is graded" in refused(NAME, "--course", str(empty))
     assert "no assignment 03_atention; there are 00_start" in refused("03_atention")

@@ -289,7 +289,7 @@ def test_a_student_is_told_what_to_do_next(tmp_path, monkeypatch, capsys):
     assert "needs --difference D" in said("predict", str(folder), *guess[:4])
     assert "sure is 72" in said("predict", str(folder), *guess[:3], "72", *guess[4:])
     assert "has no sign" in said("predict", str(folder), "--difference", "0.0001", *guess[2:])
-    assert "cannot be" in said("predict", str(folder), "--difference", "nan", *guess[2:])
+    assert "is impossible" in said("predict", str(folder), "--difference", "nan", *guess[2:])
     assert "has no experiment; these do" in said("predict", str(tmp_path), *guess)
     assert not list(folder.iterdir())
     told = said("predict", str(folder), *guess, code=0)

@@ -134,7 +134,7 @@ def test_a_full_exchange_is_named(exchange, course):
 def test_an_exchange_that_nobody_can_write_to_is_named(exchange, course):
     exchange.root.chmod(0o755)
     (said,), _ = look(course, exchange)
-    assert "not writable for everybody" in said and f"chmod 1777 {exchange.root}" in said
+    assert "not writable by everybody" in said and f"chmod 1777 {exchange.root}" in said
     assert look(course, CourseExchange(exchange.root, "attention", True, exchange.file))[0] == []
     exchange.root.chmod(0o777)
     inbound = exchange.root / "attention" / "inbound"
@@ -145,7 +145,7 @@ def test_an_exchange_that_nobody_can_write_to_is_named(exchange, course):
     exchange.root.mkdir()
     with disk(exchange.root, "1g", "mode=0777", "ro"):
         (said,), _ = look(course, exchange)
-    assert "not writable for this account" in said and "read-only" in said
+    assert "not writable by this account" in said and "read-only" in said
 
 
 @contextlib.contextmanager

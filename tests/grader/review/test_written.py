@@ -309,7 +309,7 @@ def test_no_cell_of_a_table_begins_a_formula_wherever_a_spreadsheet_cuts_it(cour
     "content, said",
     [
         (b"", "it is empty"),
-        (b"key,answer\n", "wanted one column '0 to 0.5"),
+        (b"key,answer\n", "no column '0 to 0.5"),
         (b"key\xff", "--encoding cp1252"),
         (b'key,"a\n' + b"x" * 200_000, "never closed"),
         (b"PK\x03\x04", "this is a workbook"),
@@ -430,7 +430,7 @@ def test_formgrader_shows_the_rubric_below_the_answer_and_feedback_does_not(
         (["13_seeing", "--csv", "x.csv"], "name one question of seeing-prediction-written, seeing"),
         (["03_attention", "--json"], "--json needs"),
         (["03_attention", "--second", "--sample", "0"], "at least 1 is needed"),
-        (["04_heads"], "`course grade 04_heads` comes first"),
+        (["04_heads"], "run `course grade 04_heads` first"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(course, asked, said, capsys):
