@@ -36,9 +36,7 @@ class _Module:
 
 
 def reached(
-    start: Iterable[Symbol],
-    root: Path = ROOT,
-    closed: Collection[Symbol] = (),
+    start: Iterable[Symbol], root: Path = ROOT, closed: Collection[Symbol] = ()
 ) -> dict[Symbol, str]:
     """Follow names from where they are used to where they are defined.
 
@@ -169,10 +167,7 @@ def _imports(
         for alias in node.names:
             yield (
                 alias.asname or alias.name.split(".")[0],
-                (
-                    alias.name if alias.asname else alias.name.split(".")[0],
-                    "*",
-                ),
+                (alias.name if alias.asname else alias.name.split(".")[0], "*"),
             )
         return
     above = name.split(".")[: len(name.split(".")) - node.level + package] if node.level else []

@@ -188,9 +188,6 @@ def headers(
     table = dict(SYSTEMS[system].headers)
     if unknown := sorted(set(own) - set(table)):
         raise Refused(f"no field {', '.join(unknown)} of {system}; there are {', '.join(table)}")
-    if bare := [field for field, name in own.items() if not name]:
-        raise Refused(f"--column {bare[0]}: write {bare[0]}=HEADER")
-    there = {fold(name) for name in header}
-    if absent := [name for name in own.values() if fold(name) not in there]:
+    if absent := [f"{f}={n}" for f, n in own.items() if fold(n) not in map(fold, header)]:
         raise Refused(f"no column {', '.join(absent)}; there are {plain(', '.join(header), 500)}")
     return {**table, **{field: (name,) for field, name in own.items()}}
