@@ -123,7 +123,7 @@ def test_every_answer_in_writing_has_a_rubric_of_its_points(root, name):
         ("03_attention: {why: {}}", "'for'"),
         ("03_attention: {why: {for: [a: 0.3]}}", "'a' has 0.3 points"),
         ("03_attention: {why: {for: [a: much]}}", "much"),
-        ("03_attention: {why: {for: [a], points: 2}}", "why has 'points'"),
+        ("03_attention: {why: {for: [a], points: 2}}", "why has unknown 'points'"),
         ("03_attention: {why: [", "expected the node content"),
     ],
 )
