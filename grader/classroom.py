@@ -49,9 +49,10 @@ class Classroom:
         staging: Path | None = None,
         seed: str = "",
         follow: bool = False,
+        keep_seed: bool = True,
     ) -> None:
         self.course, self.root, self.name = course, root, name
-        self.seed = seed or grading_seed(course, name)
+        self.seed = seed or grading_seed(course, name, keep=keep_seed)
         self.marker = Marker(root, name, self.seed, limits)
         self.assignment, self.engine = self.marker.assignment, self.marker.engine
         self.records = VerdictStore(course, name, self.assignment.release, db, staging)

@@ -175,17 +175,15 @@ def _grade(
     from grader.base.course import course as this_course
     from grader.classroom import Classroom
     from grader.records import roster, summary
-    from grader.records.course_folder import grading_seed
     from grader.records.database import shown
     from grader.review import analysis, preflight
 
     # A made-up class must not enter a real gradebook.
     db = "" if arguments.sample else arguments.db
-    if not (arguments.sample or course.is_dir()):
-        raise Refused(f"{course}: no such folder; it should contain submitted/")
-    name = arguments.assignment
-    seed = grading_seed(course, name, keep=judges is not None)
-    classroom = Classroom(course, root, name, db=db, seed=seed, follow=arguments.sample)
+    if arguments.sample:
+        course.mkdir(parents=True, exist_ok=True)
+    name, keep = arguments.assignment, judges is not None
+    classroom = Classroom(course, root, name, db=db, follow=arguments.sample, keep_seed=keep)
     if arguments.sample:
         sample.make(classroom.course, classroom.assignment)
     everybody, chosen = classroom.students(), classroom.choose(arguments.students)

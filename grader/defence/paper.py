@@ -26,7 +26,7 @@ from grader.judge.forkserver import ForkServer
 from grader.judge.pool import of_course
 from grader.judge.results import Task
 from grader.records import summary
-from grader.records.course_folder import known_seeds, lock
+from grader.records.course_folder import lock
 
 QUESTIONS = 5
 # Exercises that are looked at together; more only where these do not give enough.
@@ -112,8 +112,7 @@ class Defence:
         only: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> None:
-        seed = known_seeds(course).get(name, "none yet") if dry_run else ""
-        self.room = Classroom(course, root, name, seed=seed)
+        self.room = Classroom(course, root, name, keep_seed=not dry_run)
         self.course, self.assignment = course, self.room.assignment
         self.tasks = {s: self.room.take_in(s) for s in self.room.choose(only)}
         self.folder = course / "defence" / name

@@ -55,6 +55,8 @@ def known_seeds(course: Path) -> dict[str, str]:
 
 def grading_seed(course: Path, name: str, *, keep: bool = True) -> str:
     """The seed of an assignment in a course: ``COURSE_SEED``, else drawn once and kept."""
+    if not course.is_dir():
+        raise Refused(f"{course}: no such folder; it should contain submitted/")
     if given := os.environ.get(seeds.ENVIRONMENT):
         return given
     kept_seeds = known_seeds(course)
