@@ -112,16 +112,17 @@ def run(
     odd: bool = False,
     say: Callable[[Verdict], None] = lambda verdict: None,
 ) -> Outcome:
-    """Grade the class in an empty course folder.
+    """Grade the class in a new course folder.
 
     Args:
         root: The checkout.
-        course: An empty folder, which becomes the course's.
+        course: An empty folder, or one to make, which becomes the course's.
         attacks: Which ones.
         jobs: How many submissions are judged at the same time.
         odd: Whether all honest students hand in, as they do where all attacks are tried.
         say: Called with each verdict.
     """
+    course.mkdir(parents=True, exist_ok=True)
     room = Classroom(course, root, NAME, LIMITS)
     assignment = room.assignment
     marker = f"{SECRET}-{secrets.token_hex(8)}"

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -209,7 +210,7 @@ def test_one_question_through_all_students_goes_on_where_it_stopped(course, typi
     typing("0", "", "0", "", "0", "")
     assert run(course, "--blind") == 0
     out = capsys.readouterr().out
-    assert "0 of 5 wait" in out and not [name for name in TEXTS if name in out]
+    assert "0 of 5 wait" in out and not {*TEXTS} & {*re.findall(r"\w+", out)}
     typing()
     assert run(course) == 0 and "0 marks written" in capsys.readouterr().out
     typing("1", "")
@@ -229,7 +230,8 @@ def test_a_table_goes_out_and_comes_in(course, tmp_path, capsys, root):
     assert run(course, "--csv", path, "--blind") == 0, "what broke off afterwards is done again"
     assert run(course, "--csv", path) == 2 and "exists already" in capsys.readouterr().err
     text = path.read_bytes().decode("utf-8-sig")
-    assert "\x1b" not in text and not [name for name in TEXTS if name in text]
+    # Whole words: the digits of a key may spell "ada".
+    assert "\x1b" not in text and not {*TEXTS} & {*re.findall(r"\w+", text)}
     header, *lines = csv.reader(io.StringIO(text))
     assert header[1] == "answer" and not [c for line in lines for c in line if c[:1] in ("=", "-")]
     assert run(course, "--read", path) == 0 and rows(course)["ben"][0] is None, "nothing filled in"
