@@ -1,6 +1,7 @@
 """A term's plan: whole chapters in order, even weeks, dates that can be handed to nbgrader."""
 
 import json
+import re
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -106,6 +107,17 @@ def test_a_second_page_adds_its_minutes_to_its_chapter(book):
     minutes = [int(syllabus.MINUTES.search(page.read_text())[1]) for page in pages]
     assert len(minutes) == 3
     assert [c.reading for c in book if c.number == "08"] == [sum(minutes)]
+
+
+@pytest.mark.parametrize("place", range(1, 20))
+def test_a_page_counts_the_answers_in_writing_too(book, place):
+    name = book[place].name
+    page = (ROOT / f"book/chapters/{name}.md").read_text()
+    solution = (ROOT / f"solutions/{name}/{name}.md").read_text()
+    written = re.findall(r"by a person · about (\d+|an hour)", solution)
+    total = book[place].work + sum(60 if w == "an hour" else int(w) for w in written)
+    (said,) = re.findall(r"(\d+) for the assignment", page)
+    assert abs(int(said) - total) <= 5
 
 
 def test_the_command_prints_a_table_and_speaks_json(capsys, monkeypatch):
