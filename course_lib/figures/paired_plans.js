@@ -2,13 +2,13 @@
   const state = {
     difference: data.difference, spread: data.spread, pairs: data.pairs, quantiles: data.quantiles,
   };
-  const [plans, shown, most] = [1000, 24, data.quantiles.length + 1];
+  const [experiments, shown, most] = [1000, 24, data.quantiles.length + 1];
   const { spoken, say } = speaker(root);
 
   const uniform = mulberry32(18);
 
   // Of each experiment and each number of pairs, mean and deviation of what chance does.
-  const luck = Array.from({ length: plans }, () => {
+  const luck = Array.from({ length: experiments }, () => {
     const sofar = [];
     let [sum, squares] = [0, 0];
     for (let n = 1; n <= most; n += 1) {
@@ -21,19 +21,19 @@
     return sofar;
   });
 
-  function interval(plan, n) {
-    const [mean, deviation] = luck[plan][n - 1];
+  function interval(one, n) {
+    const [mean, deviation] = luck[one][n - 1];
     return [state.difference + state.spread * mean,
       state.quantiles[n - 2] * state.spread * deviation / Math.sqrt(n)];
   }
 
   function compute() {
-    const every = [...Array(plans).keys()];
-    const found = state.quantiles.map((_, i) => every.filter((plan) => {
-      const [mean, half] = interval(plan, i + 2);
+    const every = [...Array(experiments).keys()];
+    const found = state.quantiles.map((_, i) => every.filter((one) => {
+      const [mean, half] = interval(one, i + 2);
       return Math.abs(mean) > half;
     }).length);
-    const here = every.map((plan) => interval(plan, state.pairs));
+    const here = every.map((one) => interval(one, state.pairs));
     return {
       means: here.slice(0, shown).map(([mean]) => mean),
       halves: here.slice(0, shown).map(([, half]) => half),
@@ -104,15 +104,15 @@
     truth.setAttribute("x1", toX(state.difference).toFixed(2));
     truth.setAttribute("x2", toX(state.difference).toFixed(2));
     curve.setAttribute("d", found.found.map((count, i) =>
-      `${i ? "L" : "M"}${pairX(i + 2).toFixed(1)} ${shareY(count / plans).toFixed(1)}`).join(""));
+      `${i ? "L" : "M"}${pairX(i + 2).toFixed(1)} ${shareY(count / experiments).toFixed(1)}`).join(""));
     const here = found.found[state.pairs - 2];
     knob.setAttribute("cx", pairX(state.pairs).toFixed(2));
-    knob.setAttribute("cy", shareY(here / plans).toFixed(2));
-    const enough = found.found.findIndex((count) => count >= 0.8 * plans);
+    knob.setAttribute("cy", shareY(here / experiments).toFixed(2));
+    const enough = found.found.findIndex((count) => count >= 0.8 * experiments);
     const wanted = enough < 0 ? `more than ${most} pairs` : `${enough + 2} pairs`;
     say(state.difference
-      ? `${state.pairs} pairs find the difference in ${here} of ${plans} plans. Four in five take ${wanted}.`
-      : `There is no difference, and ${state.pairs} pairs find one in ${here} of ${plans} plans.`,
+      ? `${state.pairs} pairs find the difference in ${here} of ${experiments} experiments. Four in five take ${wanted}.`
+      : `There is no difference, and ${state.pairs} pairs find one in ${here} of ${experiments} experiments.`,
     { ...state }, found);
   }
 

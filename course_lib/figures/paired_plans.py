@@ -13,14 +13,14 @@ from course_lib.figures.base import Figure, mulberry32, slider
 
 __all__ = ["Options", "paired_plans"]
 
-PLANS, SHOWN, MOST = 1000, 24, 20
+EXPERIMENTS, SHOWN, MOST = 1000, 24, 20
 """Numbers of imagined and drawn experiments, and the largest number of pairs.
 """
 
 
 @dataclass(frozen=True)
 class Options(Figure):
-    title = "How often does a plan find what is there?"
+    title = "How often do paired runs find what is there?"
     use = (
         "Each line is the interval of one experiment. Move the true difference, the spread and the "
         "number of pairs; then set the difference to 0."
@@ -35,24 +35,24 @@ class Options(Figure):
         here = found["found"][self.pairs - 2]
         if not self.difference:
             return (
-                f"There is no difference, and {self.pairs} pairs find one in {here} of {PLANS} "
-                "plans."
+                f"There is no difference, and {self.pairs} pairs find one in {here} of "
+                f"{EXPERIMENTS} experiments."
             )
-        enough = [n for n, share in enumerate(found["found"], 2) if share >= 0.8 * PLANS]
+        enough = [n for n, share in enumerate(found["found"], 2) if share >= 0.8 * EXPERIMENTS]
         wanted = f"{enough[0]} pairs" if enough else f"more than {MOST} pairs"
         return (
-            f"{self.pairs} pairs find the difference in {here} of {PLANS} plans. Four in five take "
-            f"{wanted}."
+            f"{self.pairs} pairs find the difference in {here} of {EXPERIMENTS} experiments. "
+            f"Four in five take {wanted}."
         )
 
 
 @cache
 def luck() -> Tensor:
-    """Random error of each pair of each experiment, ``(PLANS, MOST)``, normally distributed."""
-    both = torch.from_numpy(mulberry32(18, 2 * PLANS * MOST))
+    """Random errors of pairs, ``(EXPERIMENTS, MOST)``, normally distributed."""
+    both = torch.from_numpy(mulberry32(18, 2 * EXPERIMENTS * MOST))
     radius, angle = both.view(-1, 2).unbind(dim=1)
     normal = (-2 * (1 - radius).log()).sqrt() * (2 * torch.pi * angle).cos()
-    return normal.view(PLANS, MOST)
+    return normal.view(EXPERIMENTS, MOST)
 
 
 def paired_plans(

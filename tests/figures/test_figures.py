@@ -32,7 +32,7 @@ from course_lib.figures.live_training import train
 from course_lib.figures.live_writer import live_writer
 from course_lib.figures.mask_builder import mask_builder
 from course_lib.figures.models import MODELS, model_files
-from course_lib.figures.paired_plans import MOST, PLANS, paired_plans
+from course_lib.figures.paired_plans import EXPERIMENTS, MOST, paired_plans
 from course_lib.figures.paired_plans import Options as PlanOptions
 from course_lib.figures.patch_counter import PARTS, PATCHES, WIDTHS, config_of, patch_counter
 from course_lib.figures.patch_shuffler import TELLINGS, patch_shuffler, picture
@@ -218,9 +218,12 @@ def test_the_maps_of_the_trained_reader_are_small_and_whole(monkeypatch):
 def test_a_plan_finds_more_with_more_pairs_and_is_fooled_one_time_in_twenty():
     plan = paired_plans(0.04, 0.04, 5)
     # The power of a t-test with five pairs whose spread is the difference, from tables, is 0.40.
-    assert 0.36 < plan["found"][3] / PLANS < 0.45 and plan["wrong"] < 5
-    assert len(plan["found"]) == MOST - 1 and plan["found"][-1] > 0.97 * PLANS
-    assert all(0.03 * PLANS < count < 0.07 * PLANS for count in paired_plans(0, 0.02, 2)["found"])
+    assert 0.36 < plan["found"][3] / EXPERIMENTS < 0.45 and plan["wrong"] < 5
+    assert len(plan["found"]) == MOST - 1 and plan["found"][-1] > 0.97 * EXPERIMENTS
+    assert all(
+        0.03 * EXPERIMENTS < count < 0.07 * EXPERIMENTS
+        for count in paired_plans(0, 0.02, 2)["found"]
+    )
 
 
 def test_one_head_keeps_to_one_average_and_two_heads_need_not():
