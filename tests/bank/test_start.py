@@ -10,21 +10,22 @@ from course_lib.bank.start import SECTIONS, see
 from grader.checks.exercise import find, identifiers
 from grader.checks.forbidden import FORBIDDEN
 
-CHAPTER = Path(__file__).parents[2] / "book" / "chapters" / "00_start.md"
+CHAPTERS = Path(__file__).parents[2] / "book" / "chapters"
 IDS = [identifier for identifier in identifiers() if identifier.startswith("start.")]
 
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_has_its_anchor_and_title(section):
-    text = CHAPTER.read_text(encoding="utf-8")
-    assert re.search(rf"\n\(start-{section}\)=\n###? {re.escape(SECTIONS[section])}\n", text)
+    page, label = re.search(r"(\w+)\.html#(\S+)$", see(section, "Why?")).groups()
+    text = (CHAPTERS / f"{page}.md").read_text(encoding="utf-8")
+    assert f"\n({label})=\n## {SECTIONS[section]}\n" in text
 
 
 @pytest.mark.parametrize("identifier", IDS)
 def test_every_hint_names_a_section(identifier):
     exercise = find(identifier)
     for entry in [*exercise.properties, *exercise.mistakes]:
-        found = re.search(r"00_start\.html#start-(\w+)$", entry.hint)
+        found = re.search(r"00_\w+\.html#\w+-(\w+)$", entry.hint)
         assert found and found[1] in SECTIONS, entry.name
 
 

@@ -59,8 +59,8 @@ def leading_axes(t: Trial) -> None:
     " of yours end in an underscore?",
 )
 def mask(t: Trial) -> None:
-    """where the mask is False the weight is exactly 0, each row sums to 1, however large the
-    scores; nothing changes in place
+    """where the mask is False the weight is exactly 0 and each row still sums to 1, however large
+    the scores are; the arguments are left as they were
     """
     # Against the answer's own weights without a mask: whether these are right is asked above.
     x, w = t.randn(2, 5, 4), _projections(t, 4, 4, 4)

@@ -69,7 +69,7 @@ def exact_zeros(t: Trial) -> None:
             t.expect(got.isfinite().all() and (got != 0).any(), "keys with weight have no gradient")
 
 
-@exercise.prop(0.5, "Is the result computed from the arguments alone, and are they written to?")
+@exercise.prop(0.5, "Does a tensor of another dtype join in? And is an argument changed in place?")
 def half_and_no_side_effect(t: Trial) -> None:
     """half precision comes back as half precision; the arguments are left as they were"""
     weights, grad = t.randn(3, 4).softmax(-1).half(), t.randn(3, 4).half()

@@ -90,7 +90,7 @@ def empty_memory(t: Trial) -> None:
     0.5, "Does anything take an exponential before the largest score has been subtracted?"
 )
 def large_scores(t: Trial) -> None:
-    """scores of 65,536 and -65,536 do no harm: what all keys share leaves the weights alone"""
+    """scores of 65,536 and -65,536 do no harm: what is added to all keys changes no weight"""
     # Of whole numbers single precision computes such scores without rounding, and heads 16 wide
     # leave them whole or in quarters, also where the scale is shared between both factors.
     x, memory = (t.integers(-1, 1, 2, 4, 16).float() for _ in range(2))

@@ -53,7 +53,7 @@ def post_variance(t: Trial) -> None:
     1, "How large is the stream just before the last sub-layer? And it's sizes that are compared."
 )
 def pre_share(t: Trial) -> None:
-    """the size of what the last sub-layer adds, divided by the size of the stream before it"""
+    """pre-norm: the size of what the last sub-layer adds, over the size of the stream before it"""
     # Of the answer's own variance, whose last summand is the gain.
     for n_layers in (1, t.integer(2, 12), t.integer(20, 48)):
         start, gain = t.integer(5, 30) / 4, _gain(t)

@@ -107,7 +107,7 @@ def rounding(t: Trial) -> None:
     0.5, "After a layer norm *every* token has a mean of 0, not one and not all together."
 )
 def fitting_by_chance(t: Trial) -> None:
-    """a frozen norm is not taken for another when what it remembers happens to fit"""
+    """a frozen norm is told from a layer norm, even if its stored statistics centre some outputs"""
     for fit in ("all", "token"):
         t.same(*_experiment(t, "frozen", fit=fit), note="a frozen norm that happens to fit")
         t.same(*_experiment(t, "layer"))

@@ -24,7 +24,7 @@ def numerator_alone(q, k, v, directions):
 
 @exercise.mistake("What is the mean of exp(w·x) over directions w, and what is it for a longer x?")
 def lengths_are_free(q, k, v, directions):
-    """The length of a key makes no difference to its features."""
+    """The features need no correction for the length of a query or a key."""
     q, k = (x * q.shape[-1] ** -0.25 for x in (q, k))
     phi_q, phi_k = ((x @ directions.mT).exp() for x in (q, k))
     total = phi_q @ phi_k.sum(-2).unsqueeze(-1)

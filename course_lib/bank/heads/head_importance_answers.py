@@ -16,7 +16,7 @@ def reference(contributions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return pairs.diagonal().clone(), pairs
 
 
-@exercise.mistake("Twins: taking away either is harmless. And taking away both?")
+@exercise.mistake("Twins a and a: is the error without both twice the error without one?")
 def importance_adds_up(contributions, target):
     """Two heads together are worth what they are worth alone, added."""
     out = contributions.sum(1)

@@ -104,7 +104,7 @@ def edges(t: Trial) -> None:
     1, "Rows from `lengths` on belong to no word. Look at what your count does with them."
 )
 def padding(t: Trial) -> None:
-    """padding neither asks nor counts"""
+    """padding counts neither as a query nor as a key, however large its weights are"""
     lengths = [8, t.integer(9, 10), 16]
     kinds = [_offset(1), _nothing, _offset(-1)]
     order = t.permutation(3).tolist()

@@ -98,7 +98,7 @@ def all_targets(t: Trial) -> None:
 
 @exercise.prop(0.5, "A slice that begins at -5 begins elsewhere. Where?")
 def nothing_before(t: Trial) -> None:
-    """a split with nothing or too little before it begins where it can"""
+    """with fewer than seq_len rows before the split, the first window begins at row 0"""
     _which(t, "from row 0", _series(t, 40, 2), 20, 0, 20, 6, 2)
     few = t.integer(2, 5)
     _which(t, "fewer rows before than needed", _series(t, 40, 2), 20, few, 25, 7, 2)

@@ -72,7 +72,7 @@ def no_side_effect(t: Trial) -> None:
     1.5, "Fetch the keys of each sample first; then multiply each query with its own few."
 )
 def cheap(t: Trial) -> None:
-    """no score that was not sampled is kept"""
+    """only sampled scores are kept in memory"""
     T, d_head, U = 20_000, 8, 10
     seeds = t.integer(0, 10**6), t.integer(0, 10**6)
     samples = t.integers(0, T - 1, T, U)

@@ -13,7 +13,7 @@ exercise = Exercise(
 
 @exercise.prop(1, "Write the score of one query and one key as a sum over two indices, in order.")
 def values(t: Trial) -> None:
-    """score (b, t, s) is the number s_t W_a h_s of sentence b"""
+    """score (b, t, j) is s_t W_a h_j, for state t of the decoder and state j of the encoder"""
     t.same(t.randn(2, 3, 5), t.randn(2, 3, 5), t.randn(5, 5))
 
 

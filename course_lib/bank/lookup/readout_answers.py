@@ -5,7 +5,7 @@ from course_lib.seq2seq import luong_readout
 reference = exercise.answer(luong_readout)
 
 
-@exercise.mistake("One fault is fixed, or none: compare with the formula symbol by symbol.")
+@exercise.mistake("It behaves like the given code: compare it with the formula symbol by symbol.")
 def as_it_came(context, hidden, weight):
     """Code that runs and returns the right shape is right."""
     joined = torch.cat([hidden, context.detach()], dim=-1)

@@ -21,7 +21,7 @@ def both_sides(t: Trial) -> None:
 
 @exercise.prop(1, "How far back does a query look with causal=False? Does causal=True change that?")
 def causal(t: Trial) -> None:
-    """a causal window keeps the half that lies in the past"""
+    """a causal window keeps the position itself and the half that lies in the past"""
     for radius in (1, 2, 3):
         T = 2 * radius + t.integer(3, 6)
         t.same(T, radius, True, note=f"T = {T}, radius = {radius}, causal")

@@ -97,7 +97,7 @@ def even(t: Trial) -> None:
 @exercise.prop(
     1,
     "Go through the distances: for which of them does a band hold most?",
-    says=f"heterogeneous maps, and diagonals beside the main one and three wide, too: {LEVEL:.0%}",
+    says=f"heterogeneous and diagonal maps, with bands beside the main one, or 3 wide: {LEVEL:.0%}",
 )
 def diagonals(t: Trial) -> None:
     _tell(t, "diagonal", "heterogeneous")

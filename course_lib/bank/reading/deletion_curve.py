@@ -6,7 +6,7 @@ def pooled_answer(x: Tensor, keep: Tensor, query: Tensor, readout: Tensor) -> Te
 
     Args:
         x: Tokens (B, T, D).
-        keep: Boolean (B, T); False hides a token. Who sees nothing reads 0.
+        keep: Boolean (B, T); False hides a token. If all are hidden, 0 is read out.
         query: (D,).
         readout: (D,).
 

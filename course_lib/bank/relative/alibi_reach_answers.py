@@ -60,7 +60,7 @@ def distance_of_the_last(n_heads, share, length=None):
 
 
 @exercise.mistake(
-    "Ten keys, and a head that would spread over a thousand: can it need more than ten?"
+    "A gentle head spreads nearly evenly over ten keys. Does it take all ten to hold half?"
 )
 def endless_past(n_heads, share, length=None):
     """A past of any length is as good as endless, if one stops at its end."""

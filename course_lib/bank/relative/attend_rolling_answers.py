@@ -92,7 +92,7 @@ def one_too_many():
 
 
 @exercise.mistake(
-    "Three new tokens, window 4: which keys has the *first* one lost in your version?"
+    "Four keys kept, three tokens new, window 4: which keys has the *first* new one lost?"
 )
 def cut_before_looking(q, k, v, keys, values, window, base=10_000.0):
     """The cache can be cut to the window before the queries look."""

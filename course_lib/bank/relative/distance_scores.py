@@ -41,7 +41,7 @@ exercise = Exercise(
     1.5, "Let the table be 0, 1, 2, … in its only channel, and all queries 1: which numbers where?"
 )
 def values(t: Trial) -> None:
-    """query i meets the vector of distance j - i in column j"""
+    """row i, column j: the product of query i and the vector of distance j - i"""
     T, d_head = t.integer(4, 7), 2 * t.integer(2, 4)
     t.same(t.randn(T, d_head), t.randn(2 * T - 1, d_head))
     _no_vectors(t)

@@ -11,7 +11,7 @@ def reference(weight: Tensor, n_heads: int, d_rotary: int | None = None) -> Tens
 
 @exercise.mistake("Convert 0, 1, 2, 3, 4, 5 and look: where have 0 and 3 gone?")
 def the_other_way(weight, n_heads, d_rotary=None):
-    """Taking every second channel first leads to either layout."""
+    """The same reordering converts in either direction."""
     d_head = len(weight) // n_heads
     d = d_head if d_rotary is None else d_rotary
     order = torch.arange(d_head)

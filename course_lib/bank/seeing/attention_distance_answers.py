@@ -51,7 +51,7 @@ def along_the_line(weights, grid, n_prefix=1, patch_size=1.0):
     return (patches * far).sum(-1).mean(-1) * patch_size
 
 
-@exercise.mistake("Whose rows sum to 1: those who ask, or those who are looked at?")
+@exercise.mistake("Which numbers sum to 1: those of one query, or those of one key?")
 @changed(right, ("n_prefix:]", "n_prefix:].transpose(-1, -2)"))
 def who_is_looked_at():
     """A column says where a patch looks."""

@@ -56,7 +56,7 @@ exercise = counterexample(
     },
     unit="patches",
     within={
-        "small": (12, "Count all patches of the grid. Where do its lines have to break for both?"),
+        "small": (12, "Count all patches. After which one must a row end, so that both are wrong?"),
         "smallest": (
             6,
             "Which is the smallest grid that is not square and has more than one row and column?",

@@ -47,7 +47,7 @@ def soft(t: Trial) -> None:
 
 @exercise.prop(1, "With weight 0 the teacher doesn't matter, with weight 1 the labels don't.")
 def shares(t: Trial) -> None:
-    """labels and teacher weigh as `weight` says, the labels at no temperature"""
+    """`weight` is the teacher's share, the rest the labels'; the labels' part has no temperature"""
     for kind in ("hard", "soft"):
         student, teacher, labels = _batch(t)
         args = student, teacher, labels, kind
@@ -61,7 +61,7 @@ def shares(t: Trial) -> None:
 
 @exercise.prop(0.5, "The divergence of a distribution from itself is 0; the cross-entropy is not.")
 def nothing_left(t: Trial) -> None:
-    """a student that answers as its teacher has nothing to learn from it softly"""
+    """soft: if the student has its teacher's logits, the teacher adds nothing to the loss"""
     student, _, labels = _batch(t)
     for temperature in (1.0, 3.0):
         t.same(student, student.clone(), labels, "soft", 0.5, temperature)

@@ -66,7 +66,7 @@ def both_ways(t: Trial) -> None:
     1, "Over how many rows is your mean? And is the unmatched one still in the others' softmax?"
 )
 def unmatched(t: Trial) -> None:
-    """who matches nothing is not asked, but remains a wrong answer for the others"""
+    """what matches nothing is not asked, but remains a wrong answer for the others"""
     n = t.integer(5, 7)
     matches = torch.eye(n, dtype=torch.bool)
     matches[n - 1] = False

@@ -46,7 +46,7 @@ def cross(t: Trial) -> None:
         t.same("cross", *sizes(t))
 
 
-@exercise.prop(1, "Three parts. Which of them is done once for an image, and which has layers?")
+@exercise.prop(1, "Three parts. Which of them are done once per image, and which have layers?")
 def slots(t: Trial) -> None:
     """an image encoder, slots that read it once, and one encoder over words and slots"""
     for _ in range(2):

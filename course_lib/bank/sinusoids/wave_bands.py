@@ -58,7 +58,7 @@ def whole_waves(t: Trial) -> None:
 
 @exercise.prop(0.5, "With a single pair, which wave is the longest?")
 def ends(t: Trial) -> None:
-    """a code of width 2; sequences a little shorter and longer than a wave, and than all of them"""
+    """a code of width 2; lengths just below or above a wavelength, and below or above them all"""
     t.usual(64, 512)
     t.close(_three(t, 2, 50)[1], 2 * math.pi, "the longest wave", note="d_model 2")
     _count(t, 64, 1)

@@ -35,7 +35,7 @@ def every_place_has_a_partner():
 @exercise.mistake("How many places lie on the diagonal, and who is their partner?")
 @changed(reference, ("(short - 1)", "short"))
 def diagonal_shared_too():
-    """With partners everywhere, half of the square is lost."""
+    """Every place has a partner, those on the diagonal too, so half of the square is lost."""
 
 
 @exercise.mistake("Are the codes of rows 0 and 3, added, those of 1 and 2, added?")

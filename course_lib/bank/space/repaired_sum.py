@@ -73,7 +73,7 @@ def a_sum(t: Trial) -> None:
     1.5, "Try a grid of 2 x 3. Which rows of the table belong to the first row of the grid?"
 )
 def rows_as_before(t: Trial) -> None:
-    """the place (r, c) is number r * width + c, and its row is said as before"""
+    """the place (r, c) is number r * width + c, and the code of its row is unchanged"""
     height, width = _grid(t)
     for rows, columns in ((height, width), (width, height)):
         grid = _table(t, rows, columns, 16)

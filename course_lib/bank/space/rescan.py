@@ -67,7 +67,7 @@ def leading_axes(t: Trial) -> None:
 
 @exercise.prop(1, "`x[...] = ` writes into the caller's tokens.")
 def there_and_back(t: Trial) -> None:
-    """there and back is where it began, and the arguments are as they were"""
+    """there and back gives the same tokens again, and no argument is changed"""
     a, b = _orders(t, 8)
     x = t.randn(8, 2)
     there = t.a_tensor(t.call(x, a, b), x.shape)

@@ -14,7 +14,7 @@ def see(section: str, question: str) -> str:
     """A hint that ends with the section of chapter 0 that explains it.
 
     Args:
-        section: A key of :data:`SECTIONS`; the section's anchor is ``start-`` and this.
+        section: A key of :data:`SECTIONS`; the section's anchor ends with it.
         question: The hint itself.
 
     Raises:
@@ -22,7 +22,8 @@ def see(section: str, question: str) -> str:
 
     Example:
         >>> see("shapes", "Which axis is summed?")
-        'Which axis is summed? Chapter 0 explains this under "Shapes": 00_start.html#start-shapes'
+        'Which axis is summed? Chapter 0 explains this under "Shapes": 00_tools.html#tools-shapes'
     """
     title = SECTIONS[section]
-    return f'{question} Chapter 0 explains this under "{title}": 00_start.html#start-{section}'
+    page = "00_start.html#start" if section == "check" else "00_tools.html#tools"
+    return f'{question} Chapter 0 explains this under "{title}": {page}-{section}'

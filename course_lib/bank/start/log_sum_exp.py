@@ -6,7 +6,7 @@ exercise = Exercise(
     points=3,
     minutes=10,
     difficulty=2,
-    chapter="00_start.html#start-logsumexp",
+    chapter="00_tools.html#tools-logsumexp",
     outcomes=("start.logsumexp",),
     example=lambda t: (t.randn(3, 3),),
 )

@@ -17,14 +17,14 @@ def typed(scores):
 
 @exercise.mistake(see("logsumexp", "One row at +2000, one at -2000: what is left of the second?"))
 def one_maximum_for_all(scores):
-    """It is enough to take the largest of all scores away."""
+    """It is enough to subtract the largest score of the whole tensor."""
     top = scores.max()
     return (scores - top).exp().sum(-1).log() + top
 
 
 @exercise.mistake(see("logsumexp", "Add 5 to all scores. By how much must the result rise?"))
 def not_put_back(scores):
-    """What is taken away first changes nothing, so nothing has to be put back."""
+    """Subtracting the maximum changes nothing, so it need not be added again."""
     top = scores.max(-1, keepdim=True).values
     return (scores - top).exp().sum(-1).log()
 

@@ -6,7 +6,7 @@ exercise = Exercise(
     points=3,
     minutes=10,
     difficulty=2,
-    chapter="00_start.html#start-broadcasting",
+    chapter="00_start.html#start-check",
     outcomes=("start.broadcasting",),
     example=lambda t: (t.randn(3, 4, 3), t.keep_mask(3, 4)),
 )

@@ -6,7 +6,7 @@ exercise = Exercise(
     points=2,
     minutes=10,
     difficulty=1,
-    chapter="00_start.html#start-shapes",
+    chapter="00_tools.html#tools-shapes",
     outcomes=("start.shapes", "start.broadcasting"),
     # All lengths alike, so that every wrong way fits, too.
     example=lambda t: (t.randn(3, 3, 3), t.randn(3, 3, 3), t.randn(3, 3)),

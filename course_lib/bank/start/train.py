@@ -20,7 +20,7 @@ exercise = Exercise(
     points=3,
     minutes=15,
     difficulty=2,
-    chapter="00_start.html#start-loop",
+    chapter="00_tools.html#tools-loop",
     outcomes=("start.loop",),
     example=lambda t: (*_data(t), 3, 0.5),
 )
@@ -45,7 +45,7 @@ def several_steps(t: Trial) -> None:
     0.5, see("check", "How often does your loop run with `steps=0`? The table shows the call.")
 )
 def no_step(t: Trial) -> None:
-    """zero steps change nothing, and two are one after the other"""
+    """zero steps change nothing, and two steps are one step followed by another"""
     theta, x, y = _data(t)
     t.same(theta, x, y, 0, 0.5, note="steps=0")
     _goes_on(t)

@@ -20,7 +20,7 @@ def one_row():
     return 1, 3
 
 
-@exercise.mistake("How often does your grid reach the second row of windows?")
+@exercise.mistake("Your grid has two rows of tokens. How many rows of windows is that?")
 def two_rows():
     """A column too many is all that a cut window needs."""
     return 2, 3

@@ -18,8 +18,8 @@ exercise = Exercise(
 
 @exercise.prop(
     1.5,
-    "Where is the information after the first, the second, the third block? Find the two blocks'"
-    " common gain.",
+    "Where is the information after the first, the second, the third block? How far do"
+    " two blocks together carry it?",
 )
 def one_stage(t: Trial) -> None:
     """one stage, windows that move by half"""

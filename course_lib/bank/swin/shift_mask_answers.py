@@ -37,7 +37,7 @@ def regions_not_rolled():
     """Regions of the image are cut into windows as they lie."""
 
 
-@exercise.mistake("Roll a column of 8 numbers by 1: how many have come round? Try any odd shift.")
+@exercise.mistake("Roll a column of 8 numbers by 1: how many have come round? And by 3?")
 def rest_of_the_window(rows, columns, window, shift):
     """As many tokens come round as remain of a window when the shift is subtracted."""
     moved = (window - shift) % window

@@ -56,7 +56,7 @@ exercise = counterexample(
     returns=("first", "then"),
     minutes=15,
     difficulty=2,
-    chapter="09_decoding.html#transformer-decoding",
+    chapter="09_decoding.html#transformer-beam",
     outcome="transformer.decode",
     apart={
         "greedy misses": (

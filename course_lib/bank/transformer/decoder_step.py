@@ -60,8 +60,8 @@ def causal(t: Trial) -> None:
 
 @exercise.prop(0.5, "Which rows of `places` belong to the tokens, and what is done with them?")
 def places_count(t: Trial) -> None:
-    """places count: two words that change places change what comes next, but not if all places are
-    alike
+    """positions matter: exchanging two words changes the next logits, unless all rows of `places`
+    are equal
     """
     tokens, keys, values, words, places, *rest = _sample(t, 4, 1)
     other = tokens[:, [1, 0, 2, 3]]
@@ -137,8 +137,8 @@ STEPS, BATCH, N_WORDS, LENGTH, WIDTH, N_LAYERS = 110, 24, 8, 3, 16, 2
 
 @exercise.prop(
     1.5,
-    "If it doesn't get there: is the word that a token began with still in the stream when the"
-    " logits are made? If it isn't trained at all: does it meet in writing what it met in reading?",
+    "Before training: has a word that is read alone, with the cache, the logits that it has in the"
+    " whole text? After it: is a token's own embedding still in the stream when logits are made?",
     says=f"it learns: after at most {STEPS} steps of training it reverses {LENGTH} words, one at a"
     " time with its cache, and stops",
 )

@@ -34,7 +34,7 @@ def given(t: Trial) -> None:
     " say after the last word?",
 )
 def asked(t: Trial) -> None:
-    """the labels: all words and the end token, one place before they are inputs"""
+    """the labels: all words, each one place before it is an input, and then the end token"""
     n = t.integer(3, 6)
     cases = (sentences(t, n, n), 1, 2, 0), (sentences(t, 1), 3, t.integer(6, 9), 0)
     for case in cases:
@@ -62,7 +62,7 @@ def filled_up(t: Trial) -> None:
     0.5, "Many models pad with their end token. Can you then tell by its number what to leave out?"
 )
 def one_number_for_both(t: Trial) -> None:
-    """end token and padding may have the same number"""
+    """the end token, or a word, may have the number of the padding"""
     cases = (sentences(t, 4, t.integer(1, 3)), 1, 2, 2), ([[7, 3, 7], [3]], 1, 2, 3)
     for case in cases:
         places = torch.tensor([len(words) + 1 for words in case[0]])

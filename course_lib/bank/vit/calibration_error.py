@@ -46,7 +46,7 @@ def one_bin(t: Trial) -> None:
 
 @exercise.prop(1.5, "A bin of 2 answers and a bin of 20: which should count more?")
 def two_bins(t: Trial) -> None:
-    """two confidences: bins weigh as many answers as they hold"""
+    """two confidences: each bin is weighted by its number of answers"""
     few, many = _sure(t, 4, 0.93, 1), _sure(t, t.integer(15, 25), 0.47, 8)
     t.same(*_both(few, many), 10)
     # One bin says too much and one too little: in the mean over all they would cancel.

@@ -76,9 +76,9 @@ def with_class(t: Trial) -> None:
     _one_of_two(t, 1, *_sizes(t), 2, t.integer(20, 90))
 
 
-@exercise.prop(1, "Count in whole numbers, `//` for `/`. Does cutting the width add a weight?")
+@exercise.prop(1, "Use `//`, not `/`. Does it add a weight to split the width into heads?")
 def named(t: Trial) -> None:
-    """whole numbers, the same for any number of heads; and those of three named models"""
+    """whole numbers, the same for any number of heads, and right for three named models"""
     t.usual(*_sizes(t), 2)
     image, patch, d_model, _, d_ff = _sizes(t)
     for n_heads in (1, 2, d_model):

@@ -16,7 +16,7 @@ STUDENTS = ["hubtest-ada", "hubtest-ben", "hubtest-cleo"]
 NAME = "03_attention"
 PICTURES = Path(__file__).resolve().parents[3] / "_build" / "hub"
 ANSWER = """def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1){scale}
+    scores = q{scale} @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = scores.softmax(dim=-1)
@@ -176,7 +176,7 @@ def test_a_class_from_release_to_feedback(hub, log_in):
         ira.assignment.scroll_into_view_if_needed()
         ira.picture("released")
 
-    paths = [str(hub.place.state), str(hub.place.checkout), "/etc/passwd", str(hub.place.library)]
+    paths = [str(hub.place.state), str(hub.place.checkout), "/etc/shadow", str(hub.place.library)]
     curious = CURIOUS.format(paths=paths, port=hub.place.port)
     for name, wrong, mistake, last in (
         ("hubtest-ada", UNSCALED, "unscaled", RIGHT),
