@@ -59,11 +59,12 @@ def attention_by_hand(s: Sketch) -> None:
 
 
 @drawing(
-    f"""Three words are three rows of tokens. Three projections make their queries, keys and values,
-    of the shapes 3 by 4, 3 by 4 and 3 by 2. Every query meets every key, which gives a table of 3
-    by 3 scores. Divided by the root of 4, each of its rows passes a softmax of its own and becomes
-    a row of weights: {said(WEIGHTS[0])} for I, {said(WEIGHTS[1])} for love, {said(WEIGHTS[2])} for
-    you. The weights mix the values into one output for each word, 3 by 2.""",
+    f"""Three words are three rows of tokens. Three projections, 4 by 4, 4 by 4 and 4 by 2, make
+    their queries, keys and values, 3 by 4, 3 by 4 and 3 by 2. Every query is compared with every
+    key, which gives a table of 3 by 3 scores. Divided by the root of 4, each of its rows passes a
+    softmax of its own and becomes a row of weights: {said(WEIGHTS[0])} for I, {said(WEIGHTS[1])}
+    for love, {said(WEIGHTS[2])} for you. The weights mix the values into one output for each word,
+    3 by 2.""",
     numbers=lambda: [WEIGHTS, OUT],
 )
 def self_attention(s: Sketch) -> None:
@@ -75,7 +76,7 @@ def self_attention(s: Sketch) -> None:
         ("keys *K*", "key", K),
         ("values *V*", "value", V),
     ):
-        w = p.layer(f"*W*_{{{name[-2]}}}")
+        w = p.layer(f"*W*_{{{name[-2]}}}", f"4 × {numbers.shape[1]}")
         ways.append((w, p.cells(numbers, role, name=name, at="above below")))
         p.link(x, *ways[-1])
     (_, q), (_, k), (_, v) = ways

@@ -92,21 +92,21 @@ def _areas(s: Sketch, x: float, y: float, c: float, group: str) -> Box:
 
 
 @drawing(
-    f"""Three groups of heads on one map of {SIDE} by {SIDE} tokens. The global group has 2 of 16
-    channels: a convolution turns each square of {STRIDE} by {STRIDE} tokens into one, and
-    {SIDE // STRIDE} by {SIDE // STRIDE} tokens are left as keys. The local group has 7 of 16
+    f"""Three groups of heads on one map of {SIDE} by {SIDE} tokens. The local group has 7 of 16
     channels: {AREAS[1][1]} windows of {M} by {M}, side by side, are fused into one. The dilated
     group has 7 of 16 channels: {AREAS[DILATION][1]} areas of {AREAS[DILATION][0]} by
     {AREAS[DILATION][0]}, and {M} by {M} samples of each, every second token along both axes, are
-    fused into one window. So each group has {M * M} keys, and a query asks in all three.""",
+    fused into one window. The global group has 2 of 16 channels: a convolution turns each square of
+    {STRIDE} by {STRIDE} tokens into one, and {SIDE // STRIDE} by {SIDE // STRIDE} tokens are left
+    as keys. So each group has {M * M} keys, and a query is compared with those of all three.""",
     numbers=lambda: [AREAS[1][1], AREAS[DILATION][1], M * M],
 )
 def three_groups(s: Sketch) -> None:
     p = Page(s)
     told = {
-        "global": ("2 of 16", f"{STRIDE} × {STRIDE} tokens become one"),
         "local": ("7 of 16", f"{AREAS[1][1]} windows become one"),
         "dilated": ("7 of 16", f"{AREAS[DILATION][1]} windows become one"),
+        "global": ("2 of 16", f"{STRIDE} × {STRIDE} tokens become one"),
     }
     panels = []
     for group, (share, rule) in told.items():

@@ -100,9 +100,6 @@ class Student(Desktop):
         said = self.page.locator(".jp-Dialog #validation-message")
         said.wait_for()
         text = said.inner_text()
-        named = said.locator("pre").filter(has_text="This looks like a known mistake")
-        if named.count():
-            named.first.evaluate("table => table.scrollIntoView({block: 'end'})")
         self.picture(f"{picture}-{self.name}")
         self.page.locator(".jp-Dialog button").last.click()
         self.page.locator(".jp-Dialog").wait_for(state="detached")
