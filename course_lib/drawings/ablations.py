@@ -32,7 +32,7 @@ ENDS = ((0.3, 1.7), (-1.6, -0.4), (-0.5, 0.7), (-0.6, 1.5), (0.2, 0.8))
 
 # Of each arm: attention, whether layers add positions, whether values have them, terms of scores.
 WAY = ("vanilla", "full-attention", "input-and-layers", "every-layer", "cross")
-SETTINGS = ("attention", "in layers", "in values", "terms")
+SETTINGS = ("attention", "in layers", "at input", "terms")
 
 # An invented row of the results: points of accuracy lost in five pairs, and by the document.
 LOST = [0.5, 1.0, 1.5, 2.0, 2.5]
@@ -224,7 +224,7 @@ def _setting(arm: dict[str, Any], sparse: str) -> list[str]:
 
 @drawing(
     """Five arms in columns and four settings in rows, with one change from each column to the next:
-    attention from ProbSparse to full, positions into each layer too, positions out of the values,
+    attention from ProbSparse to full, positions into each layer too, positions out of the input,
     and terms of the score from four to two. The report goes from the first column to the last in
     one step, so all four settings change at once."""
 )

@@ -201,10 +201,10 @@ RESHAPED = CHANNELS.reshape(2, 4, 2)
 
 
 @drawing(
-    """Four tokens A, B, C and D have four channels each. A reshape and a transpose give head 1 the
-    first two channels of every token, one token in each row, and head 2 the last two. A reshape
-    alone fills the same shape in reading order: head 1 gets all channels of A and B, two rows for
-    each token, head 2 all channels of C and D. A and D never meet in one head."""
+    """The queries of four tokens A, B, C and D have four channels each. A reshape and a transpose
+    give head 1 the first two channels of every query, one in each row, and head 2 the last two. A
+    reshape alone fills the same shape in reading order: head 1 gets all channels of A and B, two
+    rows for each token, head 2 all channels of C and D. A and D never meet in one head."""
 )
 def cut_or_reshaped(s: Sketch) -> None:
     p = Page(s)
@@ -212,7 +212,7 @@ def cut_or_reshaped(s: Sketch) -> None:
     def named(numbers: Tensor) -> list[list[object]]:
         return [[f"{LETTERS[i // 4]}{i % 4 + 1}" for i in row] for row in numbers.tolist()]
 
-    x = p.cells(named(CHANNELS), "state", words=LETTERS, name="four tokens")
+    x = p.cells(named(CHANNELS), "state", words=LETTERS, name="queries of four tokens")
     grounds = []
     for title, cut, role in (
         ("correct: reshape, transpose", CUT, "query"),
