@@ -30,7 +30,7 @@ MARGIN = 1.0
 ENDS = ((0.3, 1.7), (-1.6, -0.4), (-0.5, 0.7), (-0.6, 1.5), (0.2, 0.8))
 """Intervals in units of the margin."""
 
-# Of each arm: attention, whether layers add positions, whether values have them, terms of scores.
+# Of each arm: attention, whether layers add positions, whether the input has them, terms of scores.
 WAY = ("vanilla", "full-attention", "input-and-layers", "every-layer", "cross")
 SETTINGS = ("attention", "in layers", "at input", "terms")
 
