@@ -177,7 +177,7 @@ class KVCache:
         if self.keys is not None and self.values is not None:
             if self.fixed:
                 raise ValueError("the cache is fixed and holds a memory; make a new one")
-            if self.keys[..., 0, :].shape != keys[..., 0, :].shape:
+            if self.keys[..., :0, :].shape != keys[..., :0, :].shape:
                 raise ValueError(
                     f"keys have shape {tuple(keys.shape)}, wanted {tuple(self.keys.shape)} but "
                     "for the length, as in the cache"

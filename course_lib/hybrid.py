@@ -159,6 +159,10 @@ class HybridConfig:
             )
         if not 0 <= self.n_conv_stages <= n_stages:
             raise ValueError(f"n_conv_stages is {self.n_conv_stages}, wanted 0 to {n_stages}")
+        if self.stem_stride < 1 or self.d_head < 1:
+            raise ValueError(
+                f"stem_stride is {self.stem_stride} and d_head {self.d_head}, wanted at least 1"
+            )
         smallest = self.stem_stride * 2 ** (n_stages - 1)
         if self.image_size < 1 or self.image_size % smallest:
             raise ValueError(f"image_size is {self.image_size}, wanted a multiple of {smallest}")

@@ -46,6 +46,7 @@ def test_any_cut_of_a_sequence_gives_what_the_whole_gives(seed, cuts, rotated, f
     cache, outs, edges = KVCache(), [], [0, *sorted(cuts), T]
     for a, b in pairwise(edges):
         assert cache.length == a
+        attend(x[:, a:a], cache=cache, rotate=rotate)  # no tokens: nothing changes
         mask = masks.causal_mask(b - a, b)
         outs.append(attend(x[:, a:b], mask=mask, cache=cache, rotate=rotate))
     torch.testing.assert_close(torch.cat(outs, dim=1), whole, atol=1e-12, rtol=0)

@@ -100,6 +100,8 @@ test_errors_name_what_came_and_what_was_wanted = refusals(
     (lambda: small(n_blocks=(1, 0, 1)), "wanted at least one block"),
     (lambda: small(n_conv_stages=4), "n_conv_stages is 4, wanted 0 to 3"),
     (lambda: small(d_head=5), "d_head is 5, wanted a divisor of the width 16"),
+    (lambda: small(d_head=0), "stem_stride is 1 and d_head 0, wanted at least 1"),
+    (lambda: small(stem_stride=0), "stem_stride is 0"),
     (
         lambda: RelativeBlock(8, 8, 2, side=4)(images(channels=8)),
         r"\(3, 8, 16, 16\), wanted \(B, C, 4, 4\)",

@@ -25,10 +25,16 @@ def gated_delta(
 
     Source: Yang, Kautz and Hatamizadeh, Gated Delta Networks (2025), equation 10 and section 3.3.
     """
-    check_attention(q, k, v, n_axes=4)
+    check_attention(q, k, v, n_axes=4, aligned=True)
     for name, x in (("keep", keep), ("rate", rate)):
         if x.shape != q.shape[:3]:
             raise ValueError(f"{name} is {tuple(x.shape)}, wanted {tuple(q.shape[:3])}")
+    precision = v.dtype
+    if not q.shape[2]:
+        return torch.zeros_like(v)
+    # A triangular system is not solved in half precision.
+    wide = torch.promote_types(precision, torch.float32)
+    q, k, v, keep, rate = (x.to(wide) for x in (q, k, v, keep, rate))
     state = q.new_zeros(*q.shape[:2], v.shape[-1], k.shape[-1])
     out = []
     for q_c, k_c, v_c, keep_c, b in zip(
@@ -46,7 +52,7 @@ def gated_delta(
         u = torch.linalg.solve_triangular(known, wanted, upper=False, unitriangular=True)
         out.append(g * (q_c @ state.mT) + (ratio * (q_c @ k_c.mT)) @ u)
         state = g[..., -1:, :] * state + (ratio[..., -1, :, None] * u).mT @ k_c
-    return torch.cat(out, dim=2) if out else torch.zeros_like(v)
+    return torch.cat(out, dim=2).to(precision)
 
 
 class GatedDeltaAttention(HeadProjections):

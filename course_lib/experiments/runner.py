@@ -31,7 +31,7 @@ from course_lib.experiments.record import (
 )
 from course_lib.experiments.registry import Experiment, Job
 from course_lib.experiments.source import EARLIER, digest
-from course_lib.training import write_tensors
+from course_lib.training import CheckpointError, write_tensors
 from grader.base.errors import Refused
 from grader.base.reach import ROOT
 
@@ -311,6 +311,8 @@ def _record(
         raise FloatingPointError(
             f"{experiment.name} {arm} {size} seed {seed}: {error}; config {_canonical(config)}"
         ) from error
+    except CheckpointError as error:
+        raise Refused(str(error)) from error
     record = Record(
         experiment=experiment.name,
         arm=arm,

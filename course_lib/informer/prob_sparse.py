@@ -131,7 +131,11 @@ class ProbSparse(nn.Module):
         check_attention(q, k, v, n_axes=4, aligned=self.causal)
         if k.shape[2] < 1:
             raise ValueError(f"k has shape {tuple(k.shape)}, wanted at least one key to judge by")
-        visible = self._visible(q, k, mask)
+        if mask is not None:
+            check_mask(mask, (*q.shape[:3], k.shape[2]), q.device)
+            # A mask with one column for all keys is counted key by key.
+            mask = mask.expand(torch.broadcast_shapes(mask.shape, k.shape[2:3]))
+        visible = self._visible(q, mask)
         if bias is not None:
             check_bias(bias, (*q.shape[:3], k.shape[2]), q.device)
         scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -188,13 +192,10 @@ class ProbSparse(nn.Module):
             return first_in_prefix(measure, self.rules.factor)
         return torch.zeros_like(measure, dtype=torch.bool).scatter(-1, self._top(measure), True)
 
-    def _visible(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor | None:
-        T, S = q.shape[2], k.shape[2]
-        if mask is not None:
-            check_mask(mask, (*q.shape[:3], S), q.device)
+    def _visible(self, q: Tensor, mask: Tensor | None) -> Tensor | None:
         if not self.causal:
             return mask
-        triangle = causal_mask(T, device=q.device)
+        triangle = causal_mask(q.shape[2], device=q.device)
         return triangle if mask is None else mask & triangle
 
     def _measure(

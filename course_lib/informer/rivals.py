@@ -32,8 +32,11 @@ class PatchForecast(nn.Module):
         stride: int = 8,
     ) -> None:
         super().__init__()
-        if patch > seq_len:
-            raise ValueError(f"patch is {patch}, wanted at most seq_len {seq_len}")
+        if not 1 <= patch <= seq_len or stride < 1:
+            raise ValueError(
+                f"patch is {patch} and stride {stride}, wanted a patch of 1 to {seq_len} steps "
+                "and a stride of at least 1"
+            )
         self.patch, self.stride = patch, stride
         n_tokens = (seq_len - patch) // stride + 1
         self.embed = nn.Linear(patch, d_model)

@@ -152,12 +152,16 @@ class TextTower(nn.Module):
                 f"tokens have shape {tuple(tokens.shape)}, wanted (B, T) with T at most "
                 f"{self.config.max_len}"
             )
+        ends = tokens == self.config.end
+        if not ends.any(dim=1).all():
+            row = int(ends.any(dim=1).int().argmin())
+            raise ValueError(f"tokens[{row}] has no end token, wanted a {self.config.end} in it")
         length = tokens.shape[1]
         x = self.embedding(tokens) + self.positions[:length]
         for block in self.blocks:
             x = block(x, mask=self.mask[:length, :length])
-        end = (tokens == self.config.end).int().argmax(dim=1)
-        return self.out_norm(x[torch.arange(x.shape[0], device=x.device), end])
+        first = ends.int().argmax(dim=1)
+        return self.out_norm(x[torch.arange(x.shape[0], device=x.device), first])
 
 
 keep_in_step(TextTower, lambda tower: {"mask": causal_mask(tower.config.max_len)})

@@ -5,7 +5,12 @@ seeded anew at its start. That is why a run that was killed and resumed ends exa
 undisturbed one does.
 """
 
-from course_lib.training.checkpoints import load_checkpoint, save_checkpoint, write_tensors
+from course_lib.training.checkpoints import (
+    CheckpointError,
+    load_checkpoint,
+    save_checkpoint,
+    write_tensors,
+)
 from course_lib.training.loop import fit, train_epoch, warmup_cosine
 from course_lib.training.measures import accuracy, count_parameters
 from course_lib.training.memory import recomputing, saved_bytes

@@ -12,6 +12,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 
+class CheckpointError(ValueError):
+    """A checkpoint from which a run cannot go on."""
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
     """Write a safetensors file with tensors of any shape and text, each by name.
 
@@ -82,11 +86,11 @@ def load_checkpoint(
         found, groups = text["seed"], text["groups"]
         history, step, moments = text["history"], text["step"], text["plain"]
     except (SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(
-            f"{path} is no checkpoint ({error}): delete it, and the run begins anew"
+        raise CheckpointError(
+            f"{path} is no checkpoint ({error}): delete it, and the run begins from the start"
         ) from error
     if found != seed:
-        raise ValueError(f"{path} is of a run with seed {found}, wanted seed {seed}")
+        raise CheckpointError(f"{path} is of a run with seed {found}, wanted seed {seed}")
     weights: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         owner, _, rest = name.partition(".")

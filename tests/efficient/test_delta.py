@@ -76,10 +76,19 @@ def test_the_layer_is_the_formula_between_its_projections():
     torch.testing.assert_close(layer(x), layer.merge(heads))
 
 
+def test_half_precision_is_close_and_no_tokens_give_none():
+    given = [x.half() for x in drawn()]
+    whole = gated_delta(*(x.double() for x in given))
+    torch.testing.assert_close(gated_delta(*given), whole.half(), atol=1e-3, rtol=1e-2)
+    assert gated_delta(*(x[:, :, :0] for x in given)).shape == (2, 3, 0, 5)
+
+
 def test_shapes_that_do_not_fit_are_refused():
     q, k, v, keep, rate = drawn()
     with pytest.raises(ValueError, match="rate is"):
         gated_delta(q, k, v, keep, rate[..., :3])
+    with pytest.raises(ValueError, match=r"wanted \(B, H, T, Dh\) and \(B, H, T, Dh\)"):
+        gated_delta(q, k[:, :, :3], v[:, :, :3], keep, rate)
     with pytest.raises(ValueError, match="n_heads is 5"):
         GatedDeltaAttention(12, 5)
 

@@ -113,6 +113,11 @@ def test_the_run_under_way_is_cut_off_and_keeps_its_checkpoint(tmp_path):
     assert kept.name.startswith("a-cpu-0-")
     assert len(load_records(tmp_path / "results")) == 4
     assert signal.getsignal(signal.SIGALRM) == handler
+    content = kept.read_bytes()
+    kept.write_bytes(b"junk")
+    (said_of_it,) = go(tmp_path, 60, long)[0].failed
+    assert said_of_it.startswith("long a cpu seed 0: Refused: ") and "delete it" in said_of_it
+    kept.write_bytes(content)
     # The next call takes it up: once it may end, all is there and the checkpoint gone.
     rest, _ = go(tmp_path, 60, quick, toy("long", 9, said))
     assert (len(rest.written), rest.left) == (4, 0) and not list(kept.parent.iterdir())

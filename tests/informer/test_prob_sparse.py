@@ -35,7 +35,7 @@ def masks():
     some = torch.rand(2, 3, T, T, generator=generator) < 0.5
     some[:, :, 3] = False
     return {"none": None, "padding": padding_mask(torch.tensor([25, T]), T), "each": some,
-            "pairs": some[0, 0], "keys": some[0, 0, 0]}  # fmt: skip
+            "pairs": some[0, 0], "keys": some[0, 0, 0], "queries": some[..., :1]}  # fmt: skip
 
 
 def test_budgets_are_the_papers():

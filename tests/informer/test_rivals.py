@@ -41,7 +41,9 @@ def test_patches_are_stretches_that_overlap_and_have_positions():
 
 
 test_what_does_not_fit_is_refused = refusals(
-    (lambda: PatchForecast(8, 4), "patch is 16, wanted at most seq_len 8"),
+    (lambda: PatchForecast(8, 4), "patch is 16 and stride 8, wanted a patch of 1 to 8 steps"),
+    (lambda: PatchForecast(8, 4, patch=0), "patch is 0 and stride 8, wanted a patch of 1 to 8"),
+    (lambda: PatchForecast(8, 4, patch=4, stride=0), "stride 0, wanted .* of at least 1"),
     (
         lambda: LinearForecast(torch.zeros(5, 4, 2), torch.zeros(6, 3, 2)),
         r"\(5, 4, 2\) and \(6, 3, 2\)",

@@ -159,6 +159,7 @@ test_wrong_input_is_named = refusals(
     (lambda: Temperature(start=200.0), "start is 200"),
     (lambda: MODEL(torch.zeros(1, 3, 9, 9), torch.tensor([[11]])), "wanted \\(B, 3, 8, 8\\)"),
     (lambda: MODEL(torch.zeros(1, 3, 8, 8), torch.full((1, 7), 11)), "T at most 6"),
+    (lambda: MODEL.text_tower(torch.tensor([[11], [3]])), r"tokens\[1\] has no end token"),
     (lambda: DualEncoderConfig(patch_size=5), "patch_size is 5"),
     (lambda: DualEncoderConfig(text_n_heads=5), "text_n_heads is 5"),
     (lambda: DualEncoderConfig(end=100), "end is 100"),
