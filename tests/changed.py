@@ -189,7 +189,9 @@ class Users:
         records = ROOT / "book" / "results"
         if records in path.parents:
             return [m for m, p in self.files.items() if '"results"' in p.read_text("utf-8")]
-        return own[:1] or [self.of[p] for p in path.parent.glob("*.py") if path.suffix != ".py"]
+        return own[:1] or [
+            self.of[p] for p in path.parent.glob("*.py") if path.suffix != ".py" and p in self.of
+        ]
 
 
 USERS = cache(Users)

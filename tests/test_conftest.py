@@ -29,6 +29,7 @@ from .conftest import ROOT, sampled, sees, selection
         # Text is seen by what names its folder.
         ("book/chapters/03_attention.md", "tests/book/test_plain.py", True),
         ("book/chapters/03_attention.md", "tests/test_resnet.py", False),
+        ("CHANGELOG.md", "tests/test_resnet.py", False),
         ("book/chapters/04_heads.md", "tests/grader/judge/test_judge.py", False),
         ("book/chapters/03_attention.md", "tests/bank/test_start.py", False),
         ("book/chapters/00_start.md", "tests/bank/test_start.py", True),
