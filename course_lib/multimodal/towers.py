@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from course_lib.layers import EncoderBlock
 from course_lib.masks import causal_mask
+from course_lib.masks.softmax import certain
 from course_lib.multimodal.contrastive import Temperature, pair_similarities
 from course_lib.positions import keep_in_step
 from course_lib.vit import check_images, patchify
@@ -153,7 +154,7 @@ class TextTower(nn.Module):
                 f"{self.config.max_len}"
             )
         ends = tokens == self.config.end
-        if not ends.any(dim=1).all():
+        if certain(~ends.any(dim=1).all()):
             row = int(ends.any(dim=1).int().argmin())
             raise ValueError(f"tokens[{row}] has no end token, wanted a {self.config.end} in it")
         length = tokens.shape[1]
