@@ -29,11 +29,10 @@ def gated_delta(
     for name, x in (("keep", keep), ("rate", rate)):
         if x.shape != q.shape[:3]:
             raise ValueError(f"{name} is {tuple(x.shape)}, wanted {tuple(q.shape[:3])}")
-    precision = v.dtype
     if not q.shape[2]:
         return torch.zeros_like(v)
     # A triangular system is not solved in half precision.
-    wide = torch.promote_types(precision, torch.float32)
+    precision, wide = v.dtype, torch.promote_types(v.dtype, torch.float32)
     q, k, v, keep, rate = (x.to(wide) for x in (q, k, v, keep, rate))
     state = q.new_zeros(*q.shape[:2], v.shape[-1], k.shape[-1])
     out = []

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from course_lib.training.checkpoints import load_checkpoint, save_checkpoint
+from course_lib.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 from course_lib.training.memory import recomputing
 from course_lib.training.randomness import derive_seed
 
@@ -121,7 +121,9 @@ def fit(
     if checkpoint is not None and checkpoint.exists():
         history, step = load_checkpoint(checkpoint, model, optimizer, seed=seed)
         if len(history) > epochs:
-            raise ValueError(f"{checkpoint} holds {len(history)} epochs, wanted at most {epochs}")
+            raise CheckpointError(
+                f"{checkpoint} holds {len(history)} epochs, wanted at most {epochs}"
+            )
 
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         bar = tqdm(total=epochs, initial=len(history), unit="epoch", disable=not progress)
